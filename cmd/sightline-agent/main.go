@@ -1,0 +1,4 @@
+// Command sightline-agent is the agent without the server.
+package main
+
+func main() {}

@@ -193,10 +193,12 @@ func newest(s storage.Series, mint, maxt int64) (l latest, ok bool, err error) {
 // custom buckets go out as classic ones in every format.
 func (f *federation) encode(w io.Writer, format expfmt.Format, samples []latest) error {
 	enc := expfmt.NewEncoder(w, format)
-	native := false
+	native, whole := false, false
 	switch format.FormatType() {
 	case expfmt.TypeProtoDelim, expfmt.TypeProtoText, expfmt.TypeProtoCompact:
 		native = true
+	case expfmt.TypeOpenMetrics:
+		whole = true
 	}
 	var fam *dto.MetricFamily
 	group := 0
@@ -211,6 +213,11 @@ func (f *federation) encode(w io.Writer, format expfmt.Format, samples []latest)
 			f.skipped.WithLabelValues("native_histogram_in_text").Inc()
 			continue
 		}
+		if s.h != nil && whole && !wholeCounts(s.h) {
+			// OpenMetrics 1.0 knows no fractions of an observation.
+			f.skipped.WithLabelValues("fractional_histogram_in_openmetrics").Inc()
+			continue
+		}
 		if fam == nil || fam.GetName() != s.name || group != s.group() {
 			if err := flush(); err != nil {
 				return err
@@ -218,7 +225,7 @@ func (f *federation) encode(w io.Writer, format expfmt.Format, samples []latest)
 			group = s.group()
 			fam = &dto.MetricFamily{Name: proto.String(s.name), Type: familyType(group).Enum()}
 		}
-		fam.Metric = append(fam.Metric, s.metric())
+		fam.Metric = append(fam.Metric, s.metric(whole))
 	}
 	if err := flush(); err != nil {
 		return err
@@ -239,7 +246,8 @@ func familyType(group int) dto.MetricType {
 	return dto.MetricType_UNTYPED
 }
 
-func (l latest) metric() *dto.Metric {
+// metric writes one sample; whole asks for integer counts in classic histograms.
+func (l latest) metric(whole bool) *dto.Metric {
 	m := &dto.Metric{TimestampMs: proto.Int64(l.t)}
 	hasInstance := false
 	l.labels.Range(func(lb labels.Label) {
@@ -258,7 +266,7 @@ func (l latest) metric() *dto.Metric {
 	case l.h == nil:
 		m.Untyped = &dto.Untyped{Value: proto.Float64(l.v)}
 	case l.h.UsesCustomBuckets():
-		m.Histogram = classicHistogram(l.h)
+		m.Histogram = classicHistogram(l.h, whole)
 	default:
 		m.Histogram = nativeHistogram(l.h)
 	}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"math"
+
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/prometheus/model/histogram"
 	"google.golang.org/protobuf/proto"
@@ -32,8 +34,9 @@ func bucketSpans(in []histogram.Span) []*dto.BucketSpan {
 
 // classicHistogram writes a histogram with custom buckets as cumulative ones.
 // Empty buckets, which the spans leave out, repeat the count below them; the
-// encoders add +Inf from the total.
-func classicHistogram(h *histogram.FloatHistogram) *dto.Histogram {
+// encoders add +Inf from the total. whole writes integer counts, for a format
+// that knows no others.
+func classicHistogram(h *histogram.FloatHistogram, whole bool) *dto.Histogram {
 	own := make(map[int]float64, len(h.PositiveBuckets))
 	index, next := 0, 0
 	for _, s := range h.PositiveSpans {
@@ -44,11 +47,34 @@ func classicHistogram(h *histogram.FloatHistogram) *dto.Histogram {
 			next++
 		}
 	}
-	out := &dto.Histogram{SampleCountFloat: proto.Float64(h.Count), SampleSum: proto.Float64(h.Sum)}
+	out := &dto.Histogram{SampleSum: proto.Float64(h.Sum)}
+	if whole {
+		out.SampleCount = proto.Uint64(uint64(h.Count))
+	} else {
+		out.SampleCountFloat = proto.Float64(h.Count)
+	}
 	sum := 0.0
 	for i, le := range h.CustomValues {
 		sum += own[i]
-		out.Bucket = append(out.Bucket, &dto.Bucket{UpperBound: proto.Float64(le), CumulativeCountFloat: proto.Float64(sum)})
+		b := &dto.Bucket{UpperBound: proto.Float64(le)}
+		if whole {
+			b.CumulativeCount = proto.Uint64(uint64(sum))
+		} else {
+			b.CumulativeCountFloat = proto.Float64(sum)
+		}
+		out.Bucket = append(out.Bucket, b)
 	}
 	return out
+}
+
+// wholeCounts reports whether every count is an integer that a float64 holds
+// exactly.
+func wholeCounts(h *histogram.FloatHistogram) bool {
+	const exact = 1 << 53
+	for _, c := range append([]float64{h.Count}, h.PositiveBuckets...) {
+		if c < 0 || c > exact || c != math.Trunc(c) {
+			return false
+		}
+	}
+	return true
 }

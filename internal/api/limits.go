@@ -52,14 +52,18 @@ func writeTooLarge(w http.ResponseWriter, r *http.Request, n int64) {
 // decompression, so that a small body that unpacks to gigabytes is refused
 // before it is unpacked: snappy says its length in front, gzip is unpacked here
 // under the limit.
-func limitWrite(n int64, next http.Handler) http.Handler {
+func limitWrite(n int64, bare string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > n {
 			writeTooLarge(w, r, n)
 			return
 		}
 		body := http.MaxBytesReader(w, r.Body, n)
-		switch r.Header.Get("Content-Encoding") {
+		encoding := r.Header.Get("Content-Encoding")
+		if encoding == "" {
+			encoding = bare
+		}
+		switch encoding {
 		case "gzip":
 			plain, err := gunzip(body, n)
 			if errors.Is(err, errTooLarge) {

@@ -117,7 +117,11 @@ func (a *API) guarded(rt endpoint) http.Handler {
 	h := rt.handler
 	switch rt.cost {
 	case write:
-		h = limitWrite(a.cfg.WriteBodyLimit, a.sourced(h))
+		bare := ""
+		if rt.path == "/api/v1/write" {
+			bare = "snappy" // remote write is never sent plain
+		}
+		h = limitWrite(a.cfg.WriteBodyLimit, bare, a.sourced(h))
 	case asks, bulk:
 		h = a.gate.wrap(limitForm(a.cfg.FormBodyLimit, h))
 	default:

@@ -66,7 +66,7 @@ type Choice[T any] struct {
 const (
 	DefaultVisionRate   = 8.0
 	DefaultChatRate     = 0.7
-	defaultRing         = 20_000
+	defaultRing         = 10_000
 	defaultMaxInFlight  = 128
 	defaultTimeout      = 30 * time.Second
 	defaultDrainTimeout = 5 * time.Second
@@ -141,7 +141,7 @@ func (c Config) Validate() error {
 	case len(c.Vision)+len(c.Chat) == 0:
 		return configProblem("no plan is given", "give at least one vision or chat plan")
 	case c.RingSize < 0 || c.RingSize > 1_000_000:
-		return configProblem(fmt.Sprintf("ring size %d is outside 1 to 1000000", c.RingSize), "leave it out for 20000")
+		return configProblem(fmt.Sprintf("ring size %d is outside 1 to 1000000", c.RingSize), "leave it out for 10000")
 	case c.DrainTimeout < 0:
 		return configProblem(fmt.Sprintf("drain timeout %v is negative", c.DrainTimeout), "leave it out for 5s")
 	}

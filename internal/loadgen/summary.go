@@ -112,11 +112,17 @@ func Group(rs []Record, key func(*Record) string) map[string][]Record {
 	return out
 }
 
-// Keys for Group.
-func ByModel(r *Record) string    { return r.Model }
-func ByVersion(r *Record) string  { return r.Version }
+// ByModel groups by the model that was asked for.
+func ByModel(r *Record) string { return r.Model }
+
+// ByVersion groups by the version that answered, "" for none.
+func ByVersion(r *Record) string { return r.Version }
+
+// ByInstance groups by the target.
 func ByInstance(r *Record) string { return r.Instance }
-func ByPlan(r *Record) string     { return r.Plan }
+
+// ByPlan groups by the plan.
+func ByPlan(r *Record) string { return r.Plan }
 
 // Summarise computes the summary of the records that ended inside w, straight
 // from the log.

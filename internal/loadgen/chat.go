@@ -42,7 +42,7 @@ func (p ChatPlan) withDefaults() ChatPlan {
 	for _, f := range []struct {
 		v *float64
 		d float64
-	}{{&p.PromptScale, 1. / 16}, {&p.OutputScale, 1. / 8}, {&p.CharsPerToken, 4}} {
+	}{{&p.PromptScale, 1. / 16}, {&p.OutputScale, 1. / 8}, {&p.CharsPerToken, 5}} {
 		if *f.v == 0 {
 			*f.v = f.d
 		}

@@ -70,7 +70,7 @@ func TestChatStreams(t *testing.T) {
 	if b.Model != "tiny-chat" || !b.Stream || !b.StreamOptions.IncludeUsage || !b.Timing || b.MaxTokens != 10 || len(b.Messages) != 2 || b.Messages[0].Role != "system" {
 		t.Errorf("asked %+v", b)
 	}
-	if got := len(b.Messages[1].Content); got != 200 { // 800/16 tokens of 4 characters
+	if got := len(b.Messages[1].Content); got != 250 { // 800/16 tokens of 5 characters
 		t.Errorf("prompt of %d characters", got)
 	}
 }
@@ -173,7 +173,7 @@ func TestPromptsShareTheirHeads(t *testing.T) {
 	most := 0
 	for h, n := range heads {
 		most = max(most, n)
-		if len(h) != 48*4 {
+		if len(h) != 48*5 {
 			t.Errorf("system prompt of %d characters", len(h))
 		}
 	}
@@ -185,11 +185,11 @@ func TestPromptsShareTheirHeads(t *testing.T) {
 func TestLengthsFollowTheTrace(t *testing.T) {
 	p := chatPlan("http://x")
 	short, long := drawChat(t, p, Arrival{ContextTokens: 160, GeneratedTokens: 16}, p.mix()), drawChat(t, p, Arrival{ContextTokens: 7930, GeneratedTokens: 1000}, p.mix())
-	if short.chars != 40 || short.maxTokens != 2 || long.chars != 640 || long.maxTokens != 48 {
+	if short.chars != 50 || short.maxTokens != 2 || long.chars != 800 || long.maxTokens != 48 {
 		t.Errorf("short %d/%d, long %d/%d", short.chars, short.maxTokens, long.chars, long.maxTokens)
 	}
 	m := p.mix().over(Mix{PromptScale: share(.25)})
-	if k := drawChat(t, p, Arrival{ContextTokens: 160}, m); k.chars != 160 {
+	if k := drawChat(t, p, Arrival{ContextTokens: 160}, m); k.chars != 200 {
 		t.Errorf("four times the scale gives %d characters", k.chars)
 	}
 }

@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// words make up prompts. They are ordinary so that a tokenizer trained on
-// text splits them as it splits text.
-var words = strings.Fields(`the a of to and in is it for on that with as are this be from or by at an not have can
-will your what how when where which about more other time day year people way water light house street river
-garden window music letter number question answer reason change order story travel market morning evening
-weather science engine bridge station summer winter paper colour simple quick small large early late open
-write read find make give keep tell show explain compare describe list plan cook build measure repair choose
-please could should would between under after before every first second last next short long clear`)
+// words make up prompts. They are among the most common ones of English, so
+// that a tokenizer trained on text needs about one token for each.
+var words = strings.Fields(`the of and to in is that it for as with on was at by be this are from or have an not but
+which you all were we when there can more if no one would so what up their out about who get like time just into year
+some them see other than then now only its over think also back after use two how work first well even new want
+because any these give day most here make long little very where much before right too mean old great same tell does
+set three own such turn point home world near build head stand page should country found answer school grow study
+still learn plant cover food sun four state keep eye never last let thought city tree cross farm hard start might
+story far sea draw left late run while press close night real life few north book carry took science eat room friend
+began idea fish mountain stop once hear horse cut sure watch color face wood main enough plain girl usual young`)
 
 // promptBook holds text in advance, so that a prompt is a slice.
 type promptBook struct {

@@ -42,7 +42,7 @@ func (p ChatPlan) withDefaults() ChatPlan {
 	for _, f := range []struct {
 		v *float64
 		d float64
-	}{{&p.PromptScale, 1. / 16}, {&p.OutputScale, 1. / 8}, {&p.CharsPerToken, 5}} {
+	}{{&p.PromptScale, 1. / 8}, {&p.OutputScale, 1. / 3}, {&p.CharsPerToken, 5}} {
 		if *f.v == 0 {
 			*f.v = f.d
 		}
@@ -50,7 +50,7 @@ func (p ChatPlan) withDefaults() ChatPlan {
 	for _, f := range []struct {
 		v *int
 		d int
-	}{{&p.MaxPromptTokens, 160}, {&p.MaxOutputTokens, 48}, {&p.SystemPrompts, 4}, {&p.SystemTokens, 48}} {
+	}{{&p.MaxPromptTokens, 384}, {&p.MaxOutputTokens, 256}, {&p.SystemPrompts, 4}, {&p.SystemTokens, 48}} {
 		if *f.v == 0 {
 			*f.v = f.d
 		}

@@ -67,10 +67,10 @@ func TestChatStreams(t *testing.T) {
 		t.Errorf("record %+v", r)
 	}
 	b := <-asked
-	if b.Model != "tiny-chat" || !b.Stream || !b.StreamOptions.IncludeUsage || !b.Timing || b.MaxTokens != 10 || len(b.Messages) != 2 || b.Messages[0].Role != "system" {
+	if b.Model != "tiny-chat" || !b.Stream || !b.StreamOptions.IncludeUsage || !b.Timing || b.MaxTokens != 27 || len(b.Messages) != 2 || b.Messages[0].Role != "system" {
 		t.Errorf("asked %+v", b)
 	}
-	if got := len(b.Messages[1].Content); got != 250 { // 800/16 tokens of 5 characters
+	if got := len(b.Messages[1].Content); got != 500 { // 800/8 tokens of 5 characters
 		t.Errorf("prompt of %d characters", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestClientLeaves(t *testing.T) {
 	p := chatPlan(s.URL)
 	p.AbandonShare = 1
 	c := drawChat(t, p, Arrival{ContextTokens: 10, GeneratedTokens: 200}, p.mix())
-	if c.abandonAt < 1 || c.abandonAt > 13 { // half of 25 tokens
+	if c.abandonAt < 1 || c.abandonAt > 33 { // half of 67 tokens
 		t.Errorf("leaves after %d chunks", c.abandonAt)
 	}
 	r := send(c)
@@ -185,12 +185,12 @@ func TestPromptsShareTheirHeads(t *testing.T) {
 func TestLengthsFollowTheTrace(t *testing.T) {
 	p := chatPlan("http://x")
 	short, long := drawChat(t, p, Arrival{ContextTokens: 160, GeneratedTokens: 16}, p.mix()), drawChat(t, p, Arrival{ContextTokens: 7930, GeneratedTokens: 1000}, p.mix())
-	if short.chars != 50 || short.maxTokens != 2 || long.chars != 800 || long.maxTokens != 48 {
+	if short.chars != 100 || short.maxTokens != 5 || long.chars != 1920 || long.maxTokens != 256 {
 		t.Errorf("short %d/%d, long %d/%d", short.chars, short.maxTokens, long.chars, long.maxTokens)
 	}
 	m := p.mix().over(Mix{PromptScale: share(.25)})
 	if k := drawChat(t, p, Arrival{ContextTokens: 160}, m); k.chars != 200 {
-		t.Errorf("four times the scale gives %d characters", k.chars)
+		t.Errorf("twice the scale gives %d characters", k.chars)
 	}
 }
 

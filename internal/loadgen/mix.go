@@ -19,6 +19,8 @@ type Mix struct {
 	// OversizedShare of the requests carry an input that is meant not to fit
 	// (vision).
 	OversizedShare *float64
+	// ImpatientShare of the requests leave the server's queue early (vision).
+	ImpatientShare *float64
 	// PromptScale and OutputScale multiply the trace's token counts (chat).
 	PromptScale, OutputScale *float64
 	// PlainShare of the requests do not stream; AbandonShare of them are left
@@ -41,7 +43,7 @@ func (m Mix) over(change Mix) Mix {
 		m.Items = change.Items
 	}
 	for _, f := range []struct{ to, from **float64 }{
-		{&m.OversizedShare, &change.OversizedShare}, {&m.PromptScale, &change.PromptScale},
+		{&m.OversizedShare, &change.OversizedShare}, {&m.ImpatientShare, &change.ImpatientShare}, {&m.PromptScale, &change.PromptScale},
 		{&m.OutputScale, &change.OutputScale}, {&m.PlainShare, &change.PlainShare}, {&m.AbandonShare, &change.AbandonShare},
 	} {
 		if *f.from != nil {
@@ -76,7 +78,7 @@ func (m Mix) validate(where string, targets int) error {
 	for _, s := range []struct {
 		what string
 		v    *float64
-	}{{"oversized share", m.OversizedShare}, {"plain share", m.PlainShare}, {"abandon share", m.AbandonShare}} {
+	}{{"oversized share", m.OversizedShare}, {"impatient share", m.ImpatientShare}, {"plain share", m.PlainShare}, {"abandon share", m.AbandonShare}} {
 		if s.v != nil {
 			if err := validateShare(where+" "+s.what, *s.v); err != nil {
 				return err

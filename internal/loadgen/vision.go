@@ -41,6 +41,11 @@ type VisionPlan struct {
 	// OversizedEdge pixels instead.
 	OversizedShare                float64
 	OversizedEdge, OversizedItems int
+	// ImpatientShare of the requests may wait in the server's queue for at most
+	// Patience, by Triton's request parameter timeout; what is not picked up in
+	// time fails. It needs a model that allows its timeout to be overridden.
+	ImpatientShare float64
+	Patience       time.Duration
 	// Timing asks the engine for its own phases of each request by the request
 	// parameter timing.
 	Timing bool
@@ -69,6 +74,9 @@ func (p VisionPlan) withDefaults() VisionPlan {
 	if p.OversizedItems == 0 {
 		p.OversizedItems = 1
 	}
+	if p.Patience == 0 {
+		p.Patience = time.Millisecond
+	}
 	return p
 }
 
@@ -89,6 +97,9 @@ func (p VisionPlan) validate() error {
 	if p.OversizedEdge < 1 || p.OversizedEdge > maxImageEdge || p.OversizedItems < 1 || p.OversizedItems > maxItems {
 		return configProblem(fmt.Sprintf("%s has oversized inputs of %d images of %d pixels", where, p.OversizedItems, p.OversizedEdge), fmt.Sprintf("give up to %d images of up to %d pixels", maxItems, maxImageEdge))
 	}
+	if p.Patience < time.Microsecond {
+		return configProblem(fmt.Sprintf("%s waits in a queue for %v", where, p.Patience), "give a microsecond or more")
+	}
 	return p.mix().validate(where, len(p.Targets))
 }
 
@@ -101,7 +112,7 @@ func (t Traffic) targetWeights() []float64 {
 }
 
 func (p VisionPlan) mix() Mix {
-	return Mix{Targets: p.targetWeights(), Versions: p.Versions, Sizes: p.Sizes, Items: p.Items, OversizedShare: share(p.OversizedShare)}
+	return Mix{Targets: p.targetWeights(), Versions: p.Versions, Sizes: p.Sizes, Items: p.Items, OversizedShare: share(p.OversizedShare), ImpatientShare: share(p.ImpatientShare)}
 }
 
 // vision draws and sends the requests of a VisionPlan.
@@ -122,6 +133,7 @@ type visionCall struct {
 	version     string
 	edge, items int
 	oversized   bool
+	impatient   bool
 	variant     int
 }
 
@@ -133,6 +145,7 @@ func (v *vision) draw(rng *rand.Rand, _ Arrival, m Mix) call {
 	if c.oversized = chance(rng, m.OversizedShare); c.oversized {
 		c.edge, c.items = v.plan.OversizedEdge, v.plan.OversizedItems
 	}
+	c.impatient = chance(rng, m.ImpatientShare)
 	return c
 }
 
@@ -206,6 +219,9 @@ func (c visionCall) request(ctx context.Context, id uint64) (*http.Request, int6
 	params := map[string]any{"binary_data_output": true}
 	if c.plan.Timing {
 		params["timing"] = true
+	}
+	if c.impatient {
+		params["timeout"] = c.plan.Patience.Microseconds()
 	}
 	head, err := json.Marshal(inferHeader{
 		ID: strconv.FormatUint(id, 10), Parameters: params,

@@ -95,6 +95,9 @@ func TestVisionSpeaksKServeWithBinaryTensors(t *testing.T) {
 	if fmt.Sprint(h.Inputs[0].Shape) != "[3 3 16 16]" || h.Inputs[0].Datatype != "FP32" || h.ID != "9" || h.Parameters["timing"] != true || h.Parameters["binary_data_output"] != true {
 		t.Errorf("head %+v", h)
 	}
+	if h.Parameters["timeout"] != nil {
+		t.Error("a patient request has a timeout")
+	}
 	if want := 3 * 3 * 16 * 16 * 4; s.bytes[0] != want || h.Inputs[0].Parameters["binary_data_size"] != float64(want) {
 		t.Errorf("%d tensor bytes, %v announced, want %d", s.bytes[0], h.Inputs[0].Parameters, want)
 	}
@@ -103,6 +106,16 @@ func TestVisionSpeaksKServeWithBinaryTensors(t *testing.T) {
 	}
 	if r.FirstByte.Before(r.Sent) || r.Done.Before(r.FirstByte) || r.Sent.Before(r.Scheduled) || r.BytesOut == 0 || r.BytesIn == 0 {
 		t.Errorf("times or bytes %+v", r)
+	}
+}
+
+func TestImpatientRequestsSayHowLongTheyWait(t *testing.T) {
+	s := newInferServer(t)
+	p := visionPlan(s.URL)
+	p.ImpatientShare, p.Patience = 1, 3*time.Millisecond
+	send(newVision(p, testTransport(t), 1).draw(rand.New(rand.NewPCG(1, 1)), Arrival{}, p.mix()))
+	if got := s.heads[0].Parameters["timeout"]; got != 3000. {
+		t.Errorf("timeout %v, want 3000 microseconds", got)
 	}
 }
 
@@ -174,7 +187,7 @@ func TestVisionTimesOutAndIsCancelled(t *testing.T) {
 func TestVisionDrawsByWeightAndRepeats(t *testing.T) {
 	p := visionPlan("http://a", "http://b", "http://c")
 	p.Versions = []Choice[string]{{"1", 3}, {"2", 1}}
-	p.OversizedShare, p.OversizedEdge = .1, 512
+	p.OversizedShare, p.OversizedEdge, p.ImpatientShare = .1, 512, .5
 	count := func() (by map[string]int) {
 		v := newVision(p, testTransport(t), 1)
 		rng := rand.New(rand.NewPCG(4, 4))
@@ -185,6 +198,9 @@ func TestVisionDrawsByWeightAndRepeats(t *testing.T) {
 			c := v.draw(rng, Arrival{}, m).(visionCall)
 			by[c.target.Instance]++
 			by["v"+c.version]++
+			if c.impatient {
+				by["impatient"]++
+			}
 			if c.oversized {
 				by["big"]++
 				if c.edge != 512 {
@@ -198,7 +214,7 @@ func TestVisionDrawsByWeightAndRepeats(t *testing.T) {
 	if by["i0"] != 2000 || by["i1"] != 1000 || by["i2"] != 0 {
 		t.Errorf("targets %v", by)
 	}
-	if math.Abs(float64(by["v1"])-2250) > 100 || math.Abs(float64(by["big"])-300) > 70 {
+	if math.Abs(float64(by["v1"])-2250) > 100 || math.Abs(float64(by["big"])-300) > 70 || math.Abs(float64(by["impatient"])-1500) > 120 {
 		t.Errorf("draws %v", by)
 	}
 	if again := count(); fmt.Sprint(again) != fmt.Sprint(by) {

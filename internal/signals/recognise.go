@@ -3,6 +3,7 @@ package signals
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"sightline/internal/model"
 )
@@ -141,7 +142,11 @@ func (c *Catalogue) Exists(full, dialect string) (string, error) {
 		if i > 0 {
 			tmpl += " or "
 		}
-		tmpl += "group by ($by) (" + n + "{$match})"
+		if sel, ok := strings.CutSuffix(n, "}"); ok {
+			tmpl += "group by ($by) (" + sel + ",$match})"
+		} else {
+			tmpl += "group by ($by) (" + n + "{$match})"
+		}
 	}
 	return d.expand(tmpl, identity[l], "", Options{}), nil
 }

@@ -142,7 +142,7 @@ export function FilterBox(p: { value: string; onChange: (v: string) => void; pla
           e.stopPropagation();
         }
       }}
-      className={cx("h-7 rounded-md border border-line-strong bg-sunken px-2 text-xs text-text placeholder:text-faint", p.width ?? "w-64")}
+      className={cx("h-6 rounded-md border border-line-strong bg-sunken px-2 text-xs text-text placeholder:text-faint", p.width ?? "w-64")}
     />
   );
 }

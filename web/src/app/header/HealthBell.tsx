@@ -2,14 +2,12 @@ import { Link } from "@tanstack/react-router";
 import { Button as AriaButton, Dialog, DialogTrigger, Popover } from "react-aria-components";
 import type { Condition, Severity } from "@/api/types";
 import { useStatus } from "@/api/useApi";
-import { codeWords, useT } from "@/i18n";
-import { cx, StateMark, type Tone } from "@/kit/basics";
-import { ago } from "@/kit/format";
-import { useLive } from "@/state/live";
+import { useT } from "@/i18n";
+import { cx, StateMark } from "@/kit/basics";
+import { ConditionList } from "@/kit/ConditionList";
 import { useCarriedSearch } from "@/state/useUrl";
 import { Icon } from "../icons";
 
-export const severityTone: Record<Severity, Tone> = { error: "bad", warning: "warn", info: "info" };
 const rank: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
 /** The worst severity of a list; null when it is empty. */
@@ -57,30 +55,5 @@ export function HealthBell() {
         </Dialog>
       </Popover>
     </DialogTrigger>
-  );
-}
-
-export function ConditionList(p: { conditions: readonly Condition[] }) {
-  const t = useT();
-  const { now } = useLive();
-  return (
-    <ul className="min-h-0 divide-y divide-line overflow-auto">
-      {p.conditions.map((c) => (
-        <li key={`${c.code} ${c.subject}`} className="flex flex-col gap-0.5 px-3 py-2">
-          <span className="flex items-baseline gap-2">
-            <StateMark tone={severityTone[c.severity] ?? "neutral"}>
-              <span className="font-mono text-xs">{c.code}</span>
-            </StateMark>
-            <span className="min-w-0 truncate font-mono text-xs text-muted" title={c.subject}>
-              {c.subject}
-            </span>
-            <span className="flex-1" />
-            <span className="text-2xs whitespace-nowrap text-faint">{t("shell.health.since", { age: ago(Date.parse(c.since) / 1000, now) })}</span>
-          </span>
-          <span className="break-words">{codeWords(t, c.code, "text", c.text)}</span>
-          {c.hint && <span className="text-xs break-words text-muted">{codeWords(t, c.code, "remedy", c.hint)}</span>}
-        </li>
-      ))}
-    </ul>
   );
 }

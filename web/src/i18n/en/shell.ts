@@ -23,7 +23,7 @@ export const shell = {
   "shell.time.last": "Last {duration}",
   "shell.time.title": "Time range",
   "shell.time.typed": "Type a range",
-  "shell.time.placeholder": "90m · yesterday 14:00 · 2026-01-31 09:00 to 10:30",
+  "shell.time.placeholder": "90m, yesterday 14:00, …",
   "shell.time.examples": "90m, yesterday 14:00, 14:00 to 15:00, an ISO time or an epoch",
   "shell.time.bad": "Not understood. Examples: {examples}",
   "shell.time.reads": "Reads as {range}",

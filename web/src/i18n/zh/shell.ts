@@ -25,7 +25,7 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.time.last": "最近 {duration}",
   "shell.time.title": "时间范围",
   "shell.time.typed": "输入时间范围",
-  "shell.time.placeholder": "90m · 昨天 14:00 · 2026-01-31 09:00 到 10:30",
+  "shell.time.placeholder": "90m、昨天 14:00……",
   "shell.time.examples": "90m、昨天 14:00、14:00 到 15:00、ISO 时间或时间戳",
   "shell.time.bad": "无法识别。示例：{examples}",
   "shell.time.reads": "识别为 {range}",

@@ -1,0 +1,3 @@
+export const explore = {
+  "explore.title": "Explore",
+} as const;

@@ -1,0 +1,3 @@
+export const model = {
+  "model.title": "Model",
+} as const;

@@ -1,0 +1,3 @@
+export const now = {
+  "now.title": "Now",
+} as const;

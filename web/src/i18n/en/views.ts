@@ -1,0 +1,3 @@
+export const views = {
+  "views.title": "Chart",
+} as const;

@@ -2,6 +2,8 @@
 // value, so that a column of numbers can be compared at a glance and the unit
 // stands once in the header.
 
+import { count, missing } from "@/kit/format";
+
 export interface DisplayUnit {
   /** Written once beside the title or in a header: "ms", "GiB", "%", "req/s" is the page's word. Empty for a plain number. */
   readonly suffix: string;
@@ -55,7 +57,7 @@ const formats = new Map<number, Intl.NumberFormat>();
 function fixed(digits: number): Intl.NumberFormat {
   let f = formats.get(digits);
   if (!f) {
-    f = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    f = new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false });
     formats.set(digits, f);
   }
   return f;
@@ -67,19 +69,20 @@ export function numberText(v: number): string {
   const a = Math.abs(v);
   if (a >= 1e9) return `${numberText(v / 1e9)}G`;
   if (a >= 1e6) return `${numberText(v / 1e6)}M`;
+  if (a >= 999.5) return count(v);
   const digits = a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : a >= 0.0995 ? 3 : a >= 0.00995 ? 4 : 5;
   return fixed(digits).format(v);
 }
 
 /** A value in a chart's scale without the suffix; "—" when missing. */
 export function inUnit(u: DisplayUnit, v: number | null | undefined): string {
-  return v === null || v === undefined || !Number.isFinite(v) ? "—" : numberText(v / u.divisor);
+  return v === null || v === undefined || !Number.isFinite(v) ? missing : numberText(v / u.divisor);
 }
 
 /** A value with its suffix, for prose and hover. */
 export function withUnit(u: DisplayUnit, v: number | null | undefined): string {
   const n = inUnit(u, v);
-  return n === "—" || u.suffix === "" ? n : u.suffix === "%" || u.suffix.startsWith("/") ? `${n}${u.suffix}` : `${n} ${u.suffix}`;
+  return n === missing || u.suffix === "" ? n : u.suffix === "%" || u.suffix.startsWith("/") ? `${n}${u.suffix}` : `${n} ${u.suffix}`;
 }
 
 /** A tick of an axis whose ticks are `step` apart: as many digits as tell neighbours apart. */

@@ -2,6 +2,7 @@
 // New data and a new window are updates; only another set of lines makes a new
 // instance. Every chart of a page shares one cursor.
 import "uplot/dist/uPlot.min.css";
+import "./plot.css";
 import { memo, useCallback, useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import uPlot from "uplot";
 import { useT } from "@/i18n";

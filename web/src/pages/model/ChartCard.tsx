@@ -40,11 +40,11 @@ interface Props {
   split: boolean;
   picked: string | undefined;
   marked: boolean;
-  onPick: (line: string) => void;
+  onPick: (chart: string, line: string) => void;
   onZoom: (from: number, to: number) => void;
   onZoomOut: () => void;
-  exploreHref: string;
-  linkFor: () => string;
+  exploreHref: (chart: Chart) => string;
+  linkFor: (chart: string) => string;
 }
 
 /** Lines that only stand for what is missing or replaced, said once each below the plot. */
@@ -107,7 +107,7 @@ export const ChartCard = memo(function ChartCard(p: Props) {
                 type="button"
                 role="radio"
                 aria-checked={l.id === p.picked}
-                onClick={() => p.onPick(l.id)}
+                onClick={() => p.onPick(chart.id, l.id)}
                 className={cx("h-[18px] rounded-sm px-1.5", l.id === p.picked ? "bg-selected font-medium text-text" : "text-muted hover:bg-hover")}
               >
                 {lineWord(t, l.id)}
@@ -123,11 +123,11 @@ export const ChartCard = memo(function ChartCard(p: Props) {
             <Menu
               className="outline-none"
               onAction={(key) => {
-                if (key === "copy") void copyText(p.linkFor());
+                if (key === "copy") void copyText(p.linkFor(chart.id));
                 else if (key === "table") setAsTable((v) => !v);
               }}
             >
-              <MenuItem href={p.exploreHref} className={menuItem}>
+              <MenuItem href={p.exploreHref(chart)} className={menuItem}>
                 {t("model.menu.explore")}
               </MenuItem>
               <MenuItem id="copy" className={menuItem}>

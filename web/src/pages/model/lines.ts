@@ -94,6 +94,22 @@ const kindSlots: Readonly<Record<string, number>> = {
   overloaded: 4, timeout: 9, cancelled: 8, unavailable: 6, internal: 2,
 };
 
+/** Names of all entities that any split of these answers can show, for handing out colours once per page. */
+export function entityNames(answers: readonly (Answer | undefined)[]): string[] {
+  const out = new Set<string>();
+  for (const a of answers) {
+    for (const s of a?.signals ?? []) {
+      for (const x of s.series) {
+        for (const label of ["version", "instance", "node", "gpu", "cache"]) {
+          const { name } = entityOf(x.labels, label);
+          if (name !== "") out.add(name);
+        }
+      }
+    }
+  }
+  return [...out];
+}
+
 /** What the chart shows of these answers, split by `group` where asked. Null while nothing has been answered. */
 export function chartData(chart: Chart, answers: readonly (Answer | undefined)[], group: Group | undefined, pick: string | undefined, kept?: ReadonlyMap<string, number>): ChartData | null {
   const find = (signal: string): { a: Answer; s: Answer["signals"][number] } | undefined => {

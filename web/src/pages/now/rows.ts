@@ -1,5 +1,6 @@
 /** The rows of the Now page: order, filter, cell model. Pure; the page only draws what this says. */
 import type { NowRow, Reason, Value } from "@/api/types";
+import { count, digits, milliseconds, missing, percentDigits } from "@/kit/format";
 import type { Num } from "@/views/align";
 
 /** How a column's numbers are written: the unit stands in the header, once. */
@@ -87,6 +88,26 @@ export function cellOf(v: Value | undefined): Cell {
   const worstInstance = v?.worst_instance === true;
   if (!v || v.value === null || v.value === undefined || !Number.isFinite(v.value)) return { kind: "missing", value: 0, worstInstance, ...why };
   return { kind: "value", value: v.value, worstInstance, ...why, ...(v.substitute ? { tag: v.substitute.op } : {}) };
+}
+
+/** Unit of a scale, as the header writes it. */
+export function scaleUnit(scale: Scale): string {
+  return { per_second: "/s", percent: "%", milliseconds: "ms", count: "" }[scale];
+}
+
+/** The number of a cell in its column's unit, without the unit. */
+export function valueText(column: Column, cell: Cell): string {
+  if (cell.kind === "missing") return missing;
+  switch (column.scale) {
+    case "percent":
+      return percentDigits(cell.value);
+    case "milliseconds":
+      return cell.value * 1000 >= 1000 ? count(cell.value * 1000) : milliseconds(cell.value);
+    case "per_second":
+      return cell.value >= 1000 ? count(cell.value) : digits(cell.value);
+    case "count":
+      return Number.isInteger(cell.value) ? count(cell.value) : digits(cell.value);
+  }
 }
 
 /** Whether any hardware number of the row is simulated. */

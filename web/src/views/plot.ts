@@ -146,6 +146,7 @@ export interface PlotSize {
 export function plotOptions(s: PlotState, size: PlotSize, syncKey: string): uPlot.Options {
   const font = `11px ${look().font}`;
   const count = s.lines.filter((l) => !l.dashed).length;
+  const ticks = Math.max(2, Math.floor((size.height - 28) / 22));
   let brushing = false;
   return {
     ...size,
@@ -156,7 +157,7 @@ export function plotOptions(s: PlotState, size: PlotSize, syncKey: string): uPlo
     tzDate: (ts) => (s.zone === "utc" ? uPlot.tzDate(new Date(ts * 1000), "Etc/UTC") : new Date(ts * 1000)),
     scales: {
       x: { time: true, range: () => [s.from, s.to] },
-      y: { range: (_u, min, max) => valueRange(s.kind, min, max) },
+      y: { range: (_u, min, max) => valueRange(s.kind, min, max, ticks) },
     },
     bands: s.stacked ? bandsOf(s.lines, s.hidden) : [],
     series: [{}, ...s.lines.map((l) => seriesOf(l, s, count))],
@@ -179,7 +180,7 @@ export function plotOptions(s: PlotState, size: PlotSize, syncKey: string): uPlo
         size: valueAxisWidth,
         gap: 6,
         splits: (_u, _axis, min, max) => {
-          const step = tickStep(s.kind, max - min, Math.max(2, Math.floor(size.height / 36))) ?? 1;
+          const step = tickStep(s.kind, (max - min) * 0.94, ticks) ?? 1;
           const out: number[] = [];
           for (let i = Math.ceil(min / step - 1e-9); i * step <= max + step * 1e-9; i++) out.push(Number((i * step).toPrecision(12)));
           return out;

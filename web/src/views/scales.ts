@@ -9,7 +9,7 @@ export function axisKind(unit: string | undefined): AxisKind {
     case "seconds":
       return "seconds";
     case "bytes":
-    case "bytes_per_second":
+    case "bytes per second":
       return "bytes";
     case "ratio":
       return "ratio";
@@ -18,7 +18,7 @@ export function axisKind(unit: string | undefined): AxisKind {
   }
 }
 
-/** Round steps for ticks of this kind, ascending. Seconds go 1-2-5 below a minute and clock-like above; bytes in powers of two. */
+/** Round steps for ticks of this kind, ascending. Seconds go 1-2-5 below a minute and clock-like above; bytes in powers of two; ratios in quarters. */
 export function tickSteps(kind: AxisKind): number[] {
   const out: number[] = [];
   if (kind === "bytes") {
@@ -27,7 +27,7 @@ export function tickSteps(kind: AxisKind): number[] {
   }
   const top = kind === "seconds" ? 1 : 12;
   for (let e = -9; e <= top; e++) {
-    for (const m of [1, 2, 5]) out.push(Number(`${m}e${e}`));
+    for (const m of kind === "ratio" ? ["1", "2.5", "5"] : ["1", "2", "5"]) out.push(Number(`${m}e${e}`));
   }
   if (kind === "seconds") {
     const clock = [60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400];
@@ -47,17 +47,17 @@ export function tickStep(kind: AxisKind, span: number, most: number): number | u
  * Range of a value axis. Zero is always on it (a truncated axis exaggerates), a ratio ends at 1 unless its values are
  * small or above 1, and a flat or empty chart still gets a height.
  */
-export function valueRange(kind: AxisKind, min: number | null, max: number | null, floorMax?: number): [number, number] {
+export function valueRange(kind: AxisKind, min: number | null, max: number | null, most = 4): [number, number] {
   const lo = Math.min(0, min ?? 0);
-  let hi = Math.max(0, max ?? 0, floorMax ?? 0);
+  let hi = Math.max(0, max ?? 0);
   if (kind === "ratio") {
     if (hi > 0.5 && hi <= 1) return [lo, 1];
     if (hi === 0) return [lo, lo < 0 ? 0 : 0.01];
   }
   if (hi === 0 && lo === 0) return [0, kind === "seconds" ? 0.001 : 1];
-  const step = tickStep(kind, hi - lo, 4) ?? 1;
+  const step = tickStep(kind, hi - lo, most) ?? 1;
   const top = hi === 0 ? 0 : Math.ceil(hi / step - 1e-9) * step;
-  const headroom = top - hi < 0.04 * (hi - lo) && hi > 0 ? step / 2 : 0;
+  const headroom = top - hi < 0.04 * (hi - lo) && hi > 0 ? step / 4 : 0;
   const bottom = lo === 0 ? 0 : Math.floor(lo / step + 1e-9) * step;
   return [bottom, Number((top + headroom).toPrecision(12))];
 }

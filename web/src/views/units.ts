@@ -22,18 +22,20 @@ const seconds = [[3600, "h"], [120, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"
 const bytes = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]] as const;
 const hertz = [[1e9, "GHz"], [1e6, "MHz"], [1e3, "kHz"], [1, "Hz"]] as const;
 
-/** The scale for a signal's unit, as the API names units, when the greatest value shown is `max`. */
+/** The scale for a signal's unit, as the catalogue names units, when the greatest value shown is `max`. */
 export function displayUnit(unit: string | undefined, max: number | null): DisplayUnit {
   const top = Math.abs(max ?? 0);
-  switch (unit) {
+  const name = (unit ?? "").toLowerCase().replaceAll("_", " ");
+  if (name.endsWith("per second")) {
+    if (!name.startsWith("bytes")) return { suffix: "/s", divisor: 1 };
+    const s = scaled(top, bytes);
+    return { divisor: s.divisor, suffix: `${s.suffix}/s` };
+  }
+  switch (name) {
     case "seconds":
       return top === 0 ? { suffix: "ms", divisor: 1e-3 } : scaled(top, seconds);
     case "bytes":
       return scaled(top, bytes);
-    case "bytes_per_second": {
-      const s = scaled(top, bytes);
-      return { divisor: s.divisor, suffix: `${s.suffix}/s` };
-    }
     case "hertz":
       return scaled(top, hertz);
     case "ratio":
@@ -41,11 +43,8 @@ export function displayUnit(unit: string | undefined, max: number | null): Displ
     case "watts":
       return { suffix: "W", divisor: 1 };
     case "celsius":
+    case "degrees celsius":
       return { suffix: "°C", divisor: 1 };
-    case "per_second":
-    case "requests_per_second":
-    case "tokens_per_second":
-      return { suffix: "/s", divisor: 1 };
     case "cores":
       return { suffix: "cores", divisor: 1 };
     default:

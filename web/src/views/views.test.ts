@@ -147,10 +147,10 @@ describe("scales", () => {
     expect(valueRange("number", 3, 3)[1]).toBeGreaterThan(3);
   });
   it("keeps a limit on the axis", () => {
-    expect(valueRange("number", 1, 2, 8)[1]).toBeGreaterThanOrEqual(8);
+    expect(valueRange("number", 1, 8)[1]).toBeGreaterThanOrEqual(8);
   });
   it("knows axis kinds by unit", () => {
-    expect([axisKind("seconds"), axisKind("bytes"), axisKind("ratio"), axisKind("per_second"), axisKind(undefined)]).toEqual(["seconds", "bytes", "ratio", "number", "number"]);
+    expect([axisKind("seconds"), axisKind("bytes"), axisKind("bytes per second"), axisKind("ratio"), axisKind("requests per second"), axisKind(undefined)]).toEqual(["seconds", "bytes", "bytes", "ratio", "number", "number"]);
   });
   it("maps to heat levels and keeps missing apart from cold", () => {
     expect(heatLevel(0, 0, 1, 10)).toBe(0);

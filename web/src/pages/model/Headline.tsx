@@ -1,20 +1,11 @@
 // The model's numbers of this moment, above its charts. The same row as on the
 // Now page, so both always agree.
-import { useMomentQuery } from "@/api/useApi";
-import { fetchNow } from "@/api/sightline";
 import type { NowRow } from "@/api/types";
 import { useT, type Key, type Translate } from "@/i18n";
 import { Chip, cx, Simulated } from "@/kit/basics";
 import { dateTimeText, type Zone } from "@/state/time";
-import { cellOf, columns, scaleUnit, simulatedRow, valueText } from "../now/rows";
-import { reasonText, remedyText, word } from "./ChartCard";
-
-/** The row of one model; undefined while unknown. */
-export function useNowRow(service: string, model: string): { row: NowRow | undefined; answered: boolean } {
-  const result = useMomentQuery(["now"], (at, signal) => fetchNow({ at: Math.floor(at) }, signal));
-  const row = result.data?.data.rows.find((r) => r.service === service && r.model === model);
-  return { row, answered: result.data !== undefined };
-}
+import { cellOf, columns, scaleUnit, simulatedRow, valueText } from "@/views/figures";
+import { reasonText, remedyText, word } from "@/views/ChartCard";
 
 export function Facts(p: { row: NowRow; zone: Zone }) {
   const t = useT();
@@ -54,7 +45,7 @@ export function Headline(p: { row: NowRow; goTo: (chart: string) => void }) {
           <button key={c.id} type="button" onClick={() => p.goTo(c.chart)} title={why} className="flex flex-col rounded-md px-1.5 py-0.5 text-left hover:bg-hover">
             <dt className="text-2xs text-faint">
               {columnWord(t, c.id)}
-              {cell.tag ? ` (${word(t, `model.line.${cell.tag}`, cell.tag)})` : ""}
+              {cell.tag ? ` (${word(t, `views.line.${cell.tag}`, cell.tag)})` : ""}
             </dt>
             <dd className="text-lg leading-5 font-medium tabular-nums">
               {valueText(c, cell)}

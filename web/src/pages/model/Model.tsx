@@ -12,12 +12,15 @@ import { liveState } from "@/state/live";
 import { zoomOut } from "@/state/time";
 import { frozenAddress, useCarriedSearch, useRawSearch, useTime, useUrlState } from "@/state/useUrl";
 import { assignSlots } from "@/views/colour";
-import { AbsentRow, ChartCard } from "./ChartCard";
-import { asks, charts, groups, sections, type Chart, type Group, type Section } from "./charts";
-import { Facts, Headline, useNowRow } from "./Headline";
-import { chartData, entityNames, type ChartData } from "./lines";
-import { modelCodec, signalQuery } from "./url";
-import { useSeries } from "./useSeries";
+import { AbsentRow, ChartCard } from "@/views/ChartCard";
+import { groups, type Chart, type Group } from "@/views/chart";
+import { chartData, entityNames, type ChartData } from "@/views/lines";
+import { signalQuery } from "@/views/links";
+import { useNowRow } from "@/views/useNow";
+import { useSeries } from "@/views/useSeries";
+import { asks, charts, sections, type ModelChart, type Section } from "./charts";
+import { Facts, Headline } from "./Headline";
+import { modelCodec } from "./url";
 
 const route = getRouteApi("/models/$service/$model");
 
@@ -50,23 +53,24 @@ function ModelPage({ service, model }: { service: string; model: string }) {
   const series = useSeries(list, match);
   const { row, answered } = useNowRow(service, model);
   const status = useStatus();
+  const answers = useMemo(() => list.map((a, i) => ({ by: a.by, answer: series.answers[i] })), [list, series.answers]);
   const top = useRef<HTMLDivElement>(null);
 
   // Names keep their colour on all charts of the page and when others come or go.
   const kept = useRef<ReadonlyMap<string, number>>(new Map());
   const slots = useMemo(() => {
-    const next = assignSlots(entityNames(series.answers), kept.current);
+    const next = assignSlots(entityNames(answers), kept.current);
     kept.current = new Map([...kept.current, ...next]);
     return next;
-  }, [series.answers]);
+  }, [answers]);
 
   const shown = useMemo(
     () =>
-      charts.flatMap((chart): { chart: Chart; data: ChartData }[] => {
-        const data = chartData(chart, series.answers, group, url.pick[chart.id], slots);
+      charts.flatMap((chart): Item[] => {
+        const data = chartData(chart, answers, group, url.pick[chart.id], slots);
         return data ? [{ chart, data }] : [];
       }),
-    [series.answers, group, url.pick, slots],
+    [answers, group, url.pick, slots],
   );
   const answeredAll = series.answers.every((a) => a !== undefined);
   useScrollTo(url.chart, answeredAll);
@@ -180,7 +184,7 @@ function ModelPage({ service, model }: { service: string; model: string }) {
 }
 
 interface Item {
-  chart: Chart;
+  chart: ModelChart;
   data: ChartData;
 }
 

@@ -1,55 +1,22 @@
-/**
- * The charts of the Model page as a table: one record per chart, read by the page, the address codec and the tests.
- * A chart names canonical signals only. Words live in the catalogue under `model.chart.<id>`.
- */
-import type { SplitBy } from "@/api/types";
-
-export type Group = SplitBy;
-export const groups: readonly Group[] = ["version", "instance", "node", "gpu"];
-
-/** One line (or one family of lines) of a chart. */
-export interface Line {
-  /** Canonical signal, as the series endpoint names it. */
-  readonly signal: string;
-  /** Short id of the line: names it in legends (catalogue `model.line.<id>`) and in `pick`. */
-  readonly id: string;
-  /** Fixed colour slot of the theme's series colours; without it the colour comes from the entity. */
-  readonly slot?: number;
-  /** A limit or a configured value: drawn dashed, not filled, never the reason for an empty chart. */
-  readonly limit?: boolean;
-  /** Values hold until the next one: drawn as steps. */
-  readonly stepped?: boolean;
-}
-
-export interface Chart {
-  readonly id: string;
-  readonly section: Section;
-  readonly kind: "lines" | "stack" | "phases";
-  readonly lines: readonly Line[];
-  /** The line shown when the chart is split and has several; the first one unless said. */
-  readonly pick?: string;
-  /** The label that names the lines where one signal has several series by nature (kind, cache, gpu). */
-  readonly label?: string;
-  /** Always split this way, whatever the page's split is. */
-  readonly by?: Group;
-  /** Shown only where one of its signals is present: an engine that has no tokens needs no empty token chart. */
-  readonly optional?: boolean;
-  /** Height of the plot in pixels; 120 unless said. */
-  readonly height?: number;
-}
+// The charts of the Model page as a table, in the order of the page.
+import type { Ask, Chart, Group, Line } from "@/views/chart";
 
 export const sections = ["traffic", "time", "hardware", "batching", "load", "tokens", "errors", "versions"] as const;
 export type Section = (typeof sections)[number];
 
+export interface ModelChart extends Chart {
+  readonly section: Section;
+}
+
 const percentiles = (signal: string): Line[] => [
-  { id: "mean", signal: `model:${signal}:mean`, slot: 8 },
+  { id: "mean", signal: `model:${signal}:mean`, slot: 20 },
   { id: "p50", signal: `model:${signal}:p50`, slot: 1 },
   { id: "p90", signal: `model:${signal}:p90`, slot: 3 },
-  { id: "p95", signal: `model:${signal}:p95`, slot: 4 },
-  { id: "p99", signal: `model:${signal}:p99`, slot: 5 },
+  { id: "p95", signal: `model:${signal}:p95`, slot: 2 },
+  { id: "p99", signal: `model:${signal}:p99`, slot: 4 },
 ];
 
-export const charts: readonly Chart[] = [
+export const charts: readonly ModelChart[] = [
   { id: "rate", section: "traffic", kind: "lines", lines: [{ id: "requests", signal: "model:requests:rate", slot: 1 }] },
   { id: "latency", section: "traffic", kind: "lines", pick: "p99", height: 160, lines: percentiles("request_latency_seconds") },
   { id: "ttft", section: "traffic", kind: "lines", pick: "p99", lines: percentiles("ttft_seconds") },
@@ -70,34 +37,34 @@ export const charts: readonly Chart[] = [
     id: "gpu_memory", section: "hardware", kind: "lines", label: "gpu", pick: "used",
     lines: [
       { id: "used", signal: "gpu:memory_used_bytes:last" },
-      { id: "total", signal: "gpu:memory_total_bytes:last", limit: true, stepped: true },
+      { id: "total", signal: "gpu:memory_total_bytes:last", limit: true, stepped: true, slot: 20 },
     ],
   },
   {
     id: "gpu_power", section: "hardware", kind: "lines", label: "gpu", pick: "power",
     lines: [
       { id: "power", signal: "gpu:power_watts:mean" },
-      { id: "power_limit", signal: "gpu:power_limit_watts:last", limit: true, stepped: true },
+      { id: "power_limit", signal: "gpu:power_limit_watts:last", limit: true, stepped: true, slot: 20 },
     ],
   },
   {
     id: "batch", section: "batching", kind: "lines", pick: "batch_size",
     lines: [
       { id: "batch_size", signal: "model:batch_size:mean", slot: 1 },
-      { id: "batch_limit", signal: "model:batch_limit:last", slot: 9, limit: true, stepped: true },
+      { id: "batch_limit", signal: "model:batch_limit:last", slot: 20, limit: true, stepped: true },
     ],
   },
   {
     id: "formation", section: "batching", kind: "lines", pick: "formation",
     lines: [
       { id: "formation", signal: "model:batch_formation_seconds:mean", slot: 2 },
-      { id: "window", signal: "model:batch_window_seconds:last", slot: 9, limit: true, stepped: true },
+      { id: "window", signal: "model:batch_window_seconds:last", slot: 20, limit: true, stepped: true },
     ],
   },
   {
     id: "running", section: "load", kind: "lines", pick: "waiting",
     lines: [
-      { id: "inflight", signal: "model:inflight:last", slot: 8, stepped: true },
+      { id: "inflight", signal: "model:inflight:last", slot: 7, stepped: true },
       { id: "running", signal: "model:running:last", slot: 1, stepped: true },
       { id: "waiting", signal: "model:waiting:last", slot: 4, stepped: true },
     ],
@@ -110,17 +77,18 @@ export const charts: readonly Chart[] = [
     lines: [
       { id: "tokens_in", signal: "model:tokens_in:rate", slot: 2 },
       { id: "tokens_out", signal: "model:tokens_out:rate", slot: 1 },
-      { id: "tokens_cached", signal: "model:tokens_cached:rate", slot: 8 },
+      { id: "tokens_cached", signal: "model:tokens_cached:rate", slot: 20 },
     ],
   },
-  { id: "error_ratio", section: "errors", kind: "lines", lines: [{ id: "error_ratio", signal: "model:errors:ratio", slot: 5 }] },
+  { id: "outcome", section: "errors", kind: "outcome", lines: [{ id: "requests", signal: "model:requests:rate", slot: 3 }] },
+  { id: "error_ratio", section: "errors", kind: "lines", lines: [{ id: "error_ratio", signal: "model:errors:ratio", slot: 8 }] },
   { id: "errors", section: "errors", kind: "stack", label: "kind", lines: [{ id: "errors", signal: "model:errors:rate" }] },
   { id: "rate_version", section: "versions", kind: "stack", by: "version", label: "version", lines: [{ id: "requests", signal: "model:requests:rate" }] },
-  { id: "errors_version", section: "versions", kind: "lines", by: "version", label: "version", lines: [{ id: "errors", signal: "model:errors:rate" }] },
+  { id: "errors_version", section: "versions", kind: "lines", by: "version", label: "version", sum: true, lines: [{ id: "errors", signal: "model:errors:rate" }] },
   { id: "ready", section: "versions", kind: "lines", by: "version", label: "version", lines: [{ id: "ready", signal: "model:model_ready:last", stepped: true }] },
 ];
 
-export const chartById = (id: string): Chart | undefined => charts.find((c) => c.id === id);
+export const chartById = (id: string): ModelChart | undefined => charts.find((c) => c.id === id);
 
 /** The chart that proves a number of the Now page, by the signal the number came from. */
 export function chartOfSignal(signal: string): string | undefined {
@@ -131,11 +99,6 @@ export function chartOfSignal(signal: string): string | undefined {
   return charts.find((c) => c.by === undefined && c.lines.some((l) => l.signal.startsWith(`${level}:${name}:`)))?.id;
 }
 
-/** One request to the series endpoint. */
-export interface Ask {
-  readonly signals: readonly string[];
-  readonly by?: Group;
-}
 
 /**
  * The requests that fill the page: the first holds what is above the fold, so that it paints first; what has its own

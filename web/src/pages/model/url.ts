@@ -1,7 +1,8 @@
 // Address of the Model page: group splits, pick chooses the line of a split
 // chart (latency:p50,phases:queue), chart is the one to scroll to.
 import type { Codec, Param } from "@/state/url";
-import { chartById, groups, type Chart, type Group } from "./charts";
+import { groups, type Chart, type Group } from "@/views/chart";
+import { chartById } from "./charts";
 
 export interface ModelState {
   group: Group | "";
@@ -48,16 +49,3 @@ const chart: Param<string> = {
 };
 
 export const modelCodec: Codec<ModelState> = { group, pick, chart };
-
-/** Path of a model's page. */
-export function modelPath(service: string, model: string): string {
-  return `/models/${encodeURIComponent(service)}/${encodeURIComponent(model)}`;
-}
-
-/** A canonical signal of one entity as PromQL, for Explore. Values are quoted as PromQL wants them. */
-export function signalQuery(signal: string, match: Readonly<Record<string, string | undefined>>): string {
-  const parts = Object.entries(match)
-    .filter(([, v]) => v !== undefined && v !== "")
-    .map(([k, v]) => `${k}=${JSON.stringify(v)}`);
-  return parts.length > 0 ? `${signal}{${parts.join(", ")}}` : signal;
-}

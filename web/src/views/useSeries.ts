@@ -8,8 +8,8 @@ import { fetchSeries } from "@/api/sightline";
 import { liveState } from "@/state/live";
 import { resolveRange, type TimeRange, type Window } from "@/state/time";
 import { useTime } from "@/state/useUrl";
-import { mergeTail } from "@/views/align";
-import type { Ask } from "./charts";
+import { mergeTail } from "./align";
+import type { Ask } from "./chart";
 import type { Answer } from "./lines";
 
 export interface Match {

@@ -3,14 +3,20 @@
  * names the lines, hands out colours, says what is absent and why, and what stands in for what.
  */
 import type { Reason, SeriesAnswer, SignalAnswer } from "@/api/types";
-import { fit, gapsOf, joinGaps, pointsOf, timesOf, type Gap, type Num } from "@/views/align";
-import { assignSlots } from "@/views/colour";
-import { remainder } from "@/views/stack";
-import type { Chart, Group, Line } from "./charts";
+import { fit, gapsOf, joinGaps, pointsOf, timesOf, type Gap, type Num } from "./align";
+import { assignSlots } from "./colour";
+import { remainder } from "./stack";
+import type { Chart, Group, Line } from "./chart";
 
 /** An answer of the series endpoint; a stand-in may carry the reason why it stands in. */
 export interface Answer extends SeriesAnswer {
   signals: (SignalAnswer & { reason?: Reason | null })[];
+}
+
+/** An answer with the split that was asked for: the same signal may have been asked twice. */
+export interface Asked {
+  readonly by: Group | undefined;
+  readonly answer: Answer | undefined;
 }
 
 /** A line as drawn: who it is, its values on the chart's axis, its look. */
@@ -90,14 +96,64 @@ const empty: Omit<ChartData, "missing"> = {
 
 /** Fixed slots of the error kinds, so that a kind has one colour everywhere. */
 const kindSlots: Readonly<Record<string, number>> = {
-  oom: 5, invalid_input: 3, context_length_exceeded: 10, model_not_found: 7, model_load_failed: 12,
-  overloaded: 4, timeout: 9, cancelled: 8, unavailable: 6, internal: 2,
+  oom: 4,
+  invalid_input: 6,
+  context_length_exceeded: 10,
+  model_not_found: 7,
+  model_load_failed: 12,
+  overloaded: 2,
+  timeout: 5,
+  cancelled: 20,
+  unavailable: 9,
+  internal: 8,
 };
 
+interface Raw {
+  line: Line;
+  labels: Readonly<Record<string, string>>;
+  values: Num[];
+  name: string;
+  title?: string;
+}
+
+/** Rates of one name added up; missing only where every part is. */
+function summed(raw: readonly Raw[]): Raw[] {
+  const out = new Map<string, Raw>();
+  for (const r of raw) {
+    const key = `${r.line.id}/${r.name}`;
+    const at = out.get(key);
+    if (!at) out.set(key, { ...r, values: [...r.values] });
+    else at.values = at.values.map((v, i) => (v === null ? (r.values[i] ?? null) : v + (r.values[i] ?? 0)));
+  }
+  return [...out.values()];
+}
+
+/** Limits that are the same for every entity are one line without a name. */
+function mergedLimits(raw: readonly Raw[]): Raw[] {
+  const out: Raw[] = [];
+  const done = new Set<string>();
+  for (const r of raw) {
+    if (!r.line.limit) {
+      out.push(r);
+      continue;
+    }
+    if (done.has(r.line.id)) continue;
+    const all = raw.filter((x) => x.line.id === r.line.id);
+    const of = (x: Raw) => x.values.find((v) => v !== null);
+    const same = all.length > 1 && all.every((x) => of(x) === of(r) && x.values.every((v) => v === null || v === of(r)));
+    if (same) {
+      done.add(r.line.id);
+      const values = r.values.map((v, i) => v ?? all.find((x) => x.values[i] != null)?.values[i] ?? null);
+      out.push({ line: r.line, labels: {}, values, name: "" });
+    } else out.push(r);
+  }
+  return out;
+}
+
 /** Names of all entities that any split of these answers can show, for handing out colours once per page. */
-export function entityNames(answers: readonly (Answer | undefined)[]): string[] {
+export function entityNames(answers: readonly Asked[]): string[] {
   const out = new Set<string>();
-  for (const a of answers) {
+  for (const { answer: a } of answers) {
     for (const s of a?.signals ?? []) {
       for (const x of s.series) {
         for (const label of ["version", "instance", "node", "gpu", "cache"]) {
@@ -111,15 +167,16 @@ export function entityNames(answers: readonly (Answer | undefined)[]): string[] 
 }
 
 /** What the chart shows of these answers, split by `group` where asked. Null while nothing has been answered. */
-export function chartData(chart: Chart, answers: readonly (Answer | undefined)[], group: Group | undefined, pick: string | undefined, kept?: ReadonlyMap<string, number>): ChartData | null {
+export function chartData(chart: Chart, answers: readonly Asked[], group: Group | undefined, pick: string | undefined, kept?: ReadonlyMap<string, number>): ChartData | null {
+  const by = chart.by ?? group;
   const find = (signal: string): { a: Answer; s: Answer["signals"][number] } | undefined => {
-    for (const a of answers) {
+    for (const { by: asked, answer: a } of answers) {
+      if (asked !== by) continue;
       const s = a?.signals.find((x) => x.signal === signal);
       if (a && s) return { a, s };
     }
     return undefined;
   };
-  const by = chart.by ?? group;
   const many = chart.lines.filter((l) => !l.limit).length > 1;
   const chosen = pick !== undefined && chart.lines.some((l) => l.id === pick && !l.limit) ? pick : (chart.pick ?? chart.lines[0]?.id);
   const wanted: readonly Line[] = by !== undefined && many ? chart.lines.filter((l) => l.id === chosen || l.limit) : chart.lines;
@@ -139,7 +196,7 @@ export function chartData(chart: Chart, answers: readonly (Answer | undefined)[]
   let worstInstance = false;
   let unit = "";
   let level: string | undefined;
-  const raw: { line: Line; labels: Readonly<Record<string, string>>; values: Num[]; name: string; title?: string }[] = [];
+  let raw: Raw[] = [];
   const substituted = new Set<string>();
 
   for (const { line, at } of found) {
@@ -153,12 +210,15 @@ export function chartData(chart: Chart, answers: readonly (Answer | undefined)[]
     }
     unit ||= s.unit;
     if (s.substitute) {
-      substitutes.push({ line: line.id, op: s.substitute.op, ...(s.reason ? { reason: s.reason } : {}) });
+      const why = s.reason ?? s.absent;
+      substitutes.push({ line: line.id, op: s.substitute.op || (s.method ?? ""), ...(why ? { reason: why } : {}) });
       // A percentile that is really the mean repeats the chart's own mean: one line is enough, the header says why.
       const op = s.substitute.op;
-      if (by === undefined && wanted.some((l) => l.id === op && l.id !== line.id && find(l.signal)?.s.series.length)) continue;
-      if (substituted.has(op)) continue;
-      substituted.add(op);
+      if (op) {
+        if (by === undefined && wanted.some((l) => l.id === op && l.id !== line.id && find(l.signal)?.s.series.length)) continue;
+        if (substituted.has(op)) continue;
+        substituted.add(op);
+      }
     }
     if (s.source) sources.add(s.source);
     if (s.method) methods.add(s.method);
@@ -166,7 +226,7 @@ export function chartData(chart: Chart, answers: readonly (Answer | undefined)[]
     if (s.worst_instance) worstInstance = true;
     level ??= s.level;
     for (const x of series) {
-      const natural = by === undefined ? chart.label : chart.label && chart.label !== by && chart.label !== "gpu" ? chart.label : by;
+      const natural = by === undefined ? chart.label : chart.sum ? by : chart.label && chart.label !== by && chart.label !== "gpu" ? chart.label : by;
       const e = entityOf(x.labels, natural);
       // A further natural label (error kind, cache) under a split: both parts make the name.
       const split = by !== undefined && natural !== by ? entityOf(x.labels, by) : { name: "" };
@@ -176,6 +236,8 @@ export function chartData(chart: Chart, answers: readonly (Answer | undefined)[]
     }
   }
 
+  raw = chart.sum ? summed(raw) : raw;
+  raw = mergedLimits(raw);
   const drawn: Drawn[] = [];
   const names = raw.filter((r) => r.name !== "" && r.line.slot === undefined).map((r) => r.name);
   const splitNames = raw.filter((r) => r.name !== "").map((r) => r.name);
@@ -206,9 +268,19 @@ export function chartData(chart: Chart, answers: readonly (Answer | undefined)[]
         stacked = true;
       }
     }
-  } else if (chart.kind === "stack" && by === undefined) {
-    stacked = drawn.length > 1;
-  } else if (chart.kind === "stack" && chart.by !== undefined) {
+  } else if (chart.kind === "outcome" && by === undefined) {
+    const requests = drawn.find((d) => d.line === "requests");
+    const ratio = find("model:errors:ratio")?.s.series[0];
+    if (requests && ratio) {
+      const share = fit(ratio.values, n);
+      const part = (f: (r: number, e: number) => number): Num[] => requests.values.map((r, i) => (r === null || share[i] == null ? null : f(r, share[i])));
+      lines = [
+        { ...requests, key: "succeeded/", line: "succeeded", slot: 3, values: part((r, e) => r * (1 - e)) },
+        { ...requests, key: "failed/", line: "failed", slot: 8, values: part((r, e) => r * e) },
+      ];
+      stacked = true;
+    }
+  } else if (chart.kind === "stack" && (by === undefined || chart.by !== undefined)) {
     stacked = drawn.length > 1;
   }
   const xsGaps = gapsOf(xs, drawn.filter((d) => !d.dashed).map((d) => d.values), grid.step_seconds);
@@ -216,7 +288,10 @@ export function chartData(chart: Chart, answers: readonly (Answer | undefined)[]
     return { ...empty, xs, step: grid.step_seconds, missing: missing.filter((m) => !wanted.find((l) => l.id === m.line)?.limit), gaps: [] };
   }
   return {
-    xs, step: grid.step_seconds, unit, lines, stacked, missing, substitutes, sources: [...sources], methods: [...methods],
+    xs,
+    step: grid.step_seconds,
+    unit,
+    lines, stacked, missing, substitutes, sources: [...sources], methods: [...methods],
     worstInstance, simulated, gaps: joinGaps([...(grid.gaps ?? []), ...xsGaps]), ...(level ? { level } : {}),
   };
 }

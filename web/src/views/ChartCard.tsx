@@ -7,8 +7,8 @@ import { codeWords, isKey, useT, type Key, type Translate } from "@/i18n";
 import { Chip, cx, Simulated } from "@/kit/basics";
 import { copyText } from "@/kit/CopyButton";
 import { dateTimeText, type Window, type Zone } from "@/state/time";
-import { TimeSeries, type TimeSeriesLine } from "@/views/TimeSeries";
-import type { Chart } from "./charts";
+import { TimeSeries, type TimeSeriesLine } from "./TimeSeries";
+import type { Chart } from "./chart";
 import type { ChartData } from "./lines";
 
 /** A word of the catalogue by a computed key; the id itself where the catalogue has none. */
@@ -17,7 +17,7 @@ export function word(t: Translate, key: string, otherwise: string): string {
 }
 
 export function lineWord(t: Translate, id: string): string {
-  return word(t, `model.line.${id}`, id);
+  return word(t, `views.line.${id}`, id);
 }
 
 export function reasonText(t: Translate, r: Reason): string {
@@ -29,7 +29,7 @@ export function remedyText(t: Translate, r: Reason): string | undefined {
 }
 
 export function chartWord(t: Translate, chart: Chart): string {
-  return word(t, `model.chart.${chart.id}`, chart.id);
+  return word(t, `views.chart.${chart.id}`, chart.id);
 }
 
 interface Props {
@@ -63,7 +63,7 @@ export function notes(t: Translate, data: ChartData): string[] {
   }
   return [...by.values()].map(({ lines, reason }) => {
     const remedy = remedyText(t, reason);
-    return t("model.absent.lines", { lines: lines.join(", "), text: `${reasonText(t, reason)}${remedy ? ` ${t("model.absent.remedy")} ${remedy}` : ""}` });
+    return t("views.absent.lines", { lines: lines.join(", "), text: `${reasonText(t, reason)}${remedy ? ` ${t("views.absent.remedy")} ${remedy}` : ""}` });
   });
 }
 
@@ -77,8 +77,8 @@ export const ChartCard = memo(function ChartCard(p: Props) {
     [data.lines, t],
   );
   const several = chart.lines.filter((l) => !l.limit);
-  const source = data.sources.map((s) => word(t, `model.source.${s}`, s)).join(" + ");
-  const method = data.methods.map((m) => word(t, `model.method.${m}`, m)).join(" + ");
+  const source = data.sources.map((s) => word(t, `views.source.${s}`, s)).join(" + ");
+  const method = data.methods.map((m) => word(t, `views.method.${m}`, m)).join(" + ");
   const below = notes(t, data);
   const substitute = data.substitutes[0];
 
@@ -87,20 +87,20 @@ export const ChartCard = memo(function ChartCard(p: Props) {
       <header className="group flex h-6 items-center gap-2">
         <h3 className="truncate font-medium">{title}</h3>
         {source && (
-          <span className="truncate text-2xs text-faint" title={t("model.source.title", { source, method: method || "—" })}>
-            {method ? t("model.source", { source, method }) : source}
+          <span className="truncate text-2xs text-faint" title={t("views.source.title", { source, method: method || "—" })}>
+            {method ? t("views.source", { source, method }) : source}
           </span>
         )}
         {substitute && (
           <Chip tone="warn" title={below.join("\n")}>
-            {t("model.substitute", { op: lineWord(t, substitute.op), lines: data.substitutes.map((s) => lineWord(t, s.line)).join(", ") })}
+            {t("views.substitute", { op: lineWord(t, substitute.op), lines: data.substitutes.map((s) => lineWord(t, s.line)).join(", ") })}
           </Chip>
         )}
-        {data.worstInstance && <Chip title={t("model.worst.title")}>{t("model.worst")}</Chip>}
+        {data.worstInstance && <Chip title={t("views.worst.title")}>{t("views.worst")}</Chip>}
         {data.simulated && <Simulated />}
         <span className="flex-1" />
         {p.split && several.length > 1 && (
-          <span role="radiogroup" aria-label={t("model.pick")} className="flex text-2xs">
+          <span role="radiogroup" aria-label={t("views.pick")} className="flex text-2xs">
             {several.map((l) => (
               <button
                 key={l.id}
@@ -116,7 +116,7 @@ export const ChartCard = memo(function ChartCard(p: Props) {
           </span>
         )}
         <MenuTrigger>
-          <AriaButton aria-label={t("model.menu", { chart: title })} className="flex h-6 w-6 items-center justify-center rounded-md text-muted hover:bg-hover">
+          <AriaButton aria-label={t("views.menu", { chart: title })} className="flex h-6 w-6 items-center justify-center rounded-md text-muted hover:bg-hover">
             <span aria-hidden>⋯</span>
           </AriaButton>
           <Popover placement="bottom end" className="min-w-44 rounded-md border border-line-strong bg-raised p-1 text-xs shadow-pop">
@@ -128,13 +128,13 @@ export const ChartCard = memo(function ChartCard(p: Props) {
               }}
             >
               <MenuItem href={p.exploreHref(chart)} className={menuItem}>
-                {t("model.menu.explore")}
+                {t("views.menu.explore")}
               </MenuItem>
               <MenuItem id="copy" className={menuItem}>
-                {t("model.menu.copy")}
+                {t("views.menu.copy")}
               </MenuItem>
               <MenuItem id="table" className={menuItem}>
-                {t(asTable ? "model.menu.chart" : "model.menu.table")}
+                {t(asTable ? "views.menu.chart" : "views.menu.table")}
               </MenuItem>
             </Menu>
           </Popover>
@@ -177,8 +177,8 @@ export function AbsentRow(p: { chart: Chart; data: ChartData; window: Window; zo
       <h3 className="truncate text-muted">{title}</h3>
       <div className="min-w-0 text-xs">
         {reasons.size === 0 ? (
-          <p className="text-faint" title={t("model.nothing.body", { from: dateTimeText(p.window.from, p.zone), to: dateTimeText(p.window.to, p.zone) })}>
-            {t("model.nothing")}
+          <p className="text-faint" title={t("views.nothing.body", { from: dateTimeText(p.window.from, p.zone), to: dateTimeText(p.window.to, p.zone) })}>
+            {t("views.nothing")}
           </p>
         ) : (
           [...reasons.values()].map((r) => {
@@ -188,7 +188,7 @@ export function AbsentRow(p: { chart: Chart; data: ChartData; window: Window; zo
                 {reasonText(t, r)}{" "}
                 {remedy && (
                   <span className="text-text">
-                    <span className="text-faint">{t("model.absent.remedy")}</span> {remedy}
+                    <span className="text-faint">{t("views.absent.remedy")}</span> {remedy}
                   </span>
                 )}
               </p>

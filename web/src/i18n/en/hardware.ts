@@ -1,0 +1,3 @@
+export const hardware = {
+  "hardware.title": "Hardware",
+} as const;

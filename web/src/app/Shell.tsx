@@ -1,25 +1,47 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Outlet } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { onTokenMissing } from "@/api/client";
 import { useT } from "@/i18n";
-import { useCarriedSearch } from "@/state/useUrl";
-import { pages } from "./routes";
+import { Banners } from "./Banners";
+import { Header } from "./header/Header";
+import { Rail } from "./Rail";
+import { Shortcuts } from "./Shortcuts";
 import { Ticker } from "./Ticker";
+import { Title } from "./Title";
 
+const Palette = lazy(() => import("./overlays/Palette"));
+const ShortcutSheet = lazy(() => import("./overlays/ShortcutSheet"));
+const Login = lazy(() => import("./overlays/Login"));
+
+type Overlay = "palette" | "help" | "login" | null;
+
+/** Everything around a page. */
 export function Shell() {
   const t = useT();
-  const carried = useCarriedSearch(true);
+  const [overlay, setOverlay] = useState<Overlay>(null);
+  useEffect(() => onTokenMissing(() => setOverlay("login")), []);
+  const close = () => setOverlay(null);
   return (
     <div className="flex h-full">
+      <a href="#page" className="sr-only z-50 bg-raised px-3 py-1 focus:not-sr-only focus:absolute">
+        {t("shell.skip")}
+      </a>
       <Ticker />
-      <nav aria-label={t("shell.nav")} className="flex w-40 shrink-0 flex-col border-r border-line bg-raised p-2">
-        {pages.map((p) => (
-          <Link key={p.id} to={p.path} search={carried as never} className="flex h-8 items-center rounded-md px-2 hover:bg-hover" activeProps={{ className: "bg-selected font-medium" }} activeOptions={{ exact: true, includeSearch: false }}>
-            {t(p.words as "now.title")}
-          </Link>
-        ))}
-      </nav>
-      <main className="min-w-0 flex-1 overflow-auto">
-        <Outlet />
-      </main>
+      <Title />
+      <Shortcuts openPalette={() => setOverlay((o) => (o === "login" ? o : o === "palette" ? null : "palette"))} openHelp={() => setOverlay((o) => (o === "login" ? o : "help"))} />
+      <Rail />
+      <div className="flex min-w-0 flex-1 flex-col">
+        <Header />
+        <Banners />
+        <main id="page" tabIndex={-1} className="min-h-0 min-w-0 flex-1 overflow-auto focus-visible:outline-none">
+          <Outlet />
+        </main>
+      </div>
+      <Suspense fallback={null}>
+        {overlay === "palette" && <Palette close={close} />}
+        {overlay === "help" && <ShortcutSheet close={close} />}
+        {overlay === "login" && <Login close={close} />}
+      </Suspense>
     </div>
   );
 }

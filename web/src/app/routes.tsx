@@ -1,24 +1,8 @@
-// Pages as a table: the router, the rail, the palette and the shortcuts read it.
+// Addresses and the pages behind them; each page is a chunk of its own.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import type { Key } from "@/i18n";
 import { parseSearch, stringifySearch, type Search } from "@/state/url";
 import { PageError, PageMissing } from "./PageError";
 import { Shell } from "./Shell";
-
-export interface PageRecord {
-  id: "now" | "hardware" | "explore" | "status";
-  path: "/" | "/hardware" | "/explore" | "/status";
-  words: Key;
-  /** Below the rail's line. */
-  below: boolean;
-}
-
-export const pages: readonly PageRecord[] = [
-  { id: "now", path: "/", words: "now.title", below: false },
-  { id: "hardware", path: "/hardware", words: "hardware.title", below: false },
-  { id: "explore", path: "/explore", words: "explore.title", below: false },
-  { id: "status", path: "/status", words: "status.title", below: true },
-];
 
 const root = createRootRoute({
   component: Shell,

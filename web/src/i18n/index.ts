@@ -15,6 +15,8 @@ type Catalogue = typeof en;
 export type Key = keyof Catalogue;
 type Holes<S extends string> = S extends `${string}{${infer P}}${infer R}` ? P | Holes<R> : never;
 type Args<K extends Key> = [Holes<Catalogue[K]>] extends [never] ? [] : [Record<Holes<Catalogue[K]>, string | number>];
+/** Keys whose words have no placeholder: what tables of records carry. */
+export type PlainKey = { [K in Key]: [Holes<Catalogue[K]>] extends [never] ? K : never }[Key];
 export type Translate = <K extends Key>(key: K, ...args: Args<K>) => string;
 
 const catalogues: Record<Lang, Record<Key, string>> = { en, zh };

@@ -1,6 +1,6 @@
 // Small parts that every page uses.
 import type { ReactNode } from "react";
-import { useT, type Key } from "@/i18n";
+import { useT, type PlainKey } from "@/i18n";
 
 export function cx(...parts: (string | false | null | undefined)[]): string {
   return parts.filter(Boolean).join(" ");
@@ -124,9 +124,9 @@ export function Keys(p: { keys: string }) {
 }
 
 /** A page's filter box; the "/" key focuses it. */
-export function FilterBox(p: { value: string; onChange: (v: string) => void; placeholder: Key; width?: string }) {
+export function FilterBox(p: { value: string; onChange: (v: string) => void; placeholder: PlainKey; width?: string }) {
   const t = useT();
-  const words = (t as (k: Key) => string)(p.placeholder);
+  const words = t(p.placeholder);
   return (
     <input
       type="search"
@@ -142,7 +142,7 @@ export function FilterBox(p: { value: string; onChange: (v: string) => void; pla
           e.stopPropagation();
         }
       }}
-      className={cx("h-7 rounded-md border border-line-strong bg-sunken px-2 text-xs text-text placeholder:text-faint", p.width ?? "w-64")}
+      className={cx("h-6 rounded-md border border-line-strong bg-sunken px-2 text-xs text-text placeholder:text-faint", p.width ?? "w-64")}
     />
   );
 }

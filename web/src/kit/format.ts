@@ -57,9 +57,14 @@ export function duration(seconds: Maybe): string {
   if (a < 99.95) return `${digits(seconds)} s`;
   const sign = seconds < 0 ? "-" : "";
   const whole = Math.round(a);
-  if (whole < 3600) return `${sign}${Math.floor(whole / 60)}m ${whole % 60}s`;
-  if (whole < 86400) return `${sign}${Math.floor(whole / 3600)}h ${Math.floor((whole % 3600) / 60)}m`;
-  return `${sign}${Math.floor(whole / 86400)}d ${Math.floor((whole % 86400) / 3600)}h`;
+  if (whole < 3600) return sign + two(whole, 60, "m", "s", 1);
+  if (whole < 86400) return sign + two(whole, 3600, "h", "m", 60);
+  return sign + two(whole, 86400, "d", "h", 3600);
+}
+
+function two(seconds: number, size: number, unit: string, smaller: string, smallerSize: number): string {
+  const rest = Math.floor((seconds % size) / smallerSize);
+  return `${Math.floor(seconds / size)}${unit}${rest > 0 ? ` ${rest}${smaller}` : ""}`;
 }
 
 /** Seconds as bare milliseconds, for columns whose header says ms. */

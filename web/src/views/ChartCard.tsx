@@ -7,7 +7,9 @@ import { codeWords, isKey, useT, type Key, type Translate } from "@/i18n";
 import { Chip, cx, Simulated } from "@/kit/basics";
 import { copyText } from "@/kit/CopyButton";
 import { dateTimeText, type Window, type Zone } from "@/state/time";
-import { TimeSeries, type TimeSeriesLine } from "./TimeSeries";
+import { statsOf } from "./stats";
+import { TimeSeries, unitOf, type TimeSeriesLine } from "./TimeSeries";
+import { withUnit } from "./units";
 import type { Chart } from "./chart";
 import type { ChartData } from "./lines";
 
@@ -40,6 +42,8 @@ interface Props {
   split: boolean;
   picked: string | undefined;
   marked: boolean;
+  /** Narrow: no legend, the last value in the header instead. */
+  compact?: boolean;
   onPick: (chart: string, line: string) => void;
   onZoom: (from: number, to: number) => void;
   onZoomOut: () => void;
@@ -80,12 +84,15 @@ export const ChartCard = memo(function ChartCard(p: Props) {
   const source = data.sources.map((s) => word(t, `views.source.${s}`, s)).join(" + ");
   const method = data.methods.map((m) => word(t, `views.method.${m}`, m)).join(" + ");
   const below = notes(t, data);
+  const solid = lines.filter((l) => !l.dashed);
+  const headValue = solid.length === 1 && solid[0] ? withUnit(unitOf(data.unit, lines), statsOf(solid[0].values).last) : "";
   const substitute = data.substitutes[0];
 
   return (
     <section id={`chart-${chart.id}`} aria-label={title} data-chart={chart.id} className={cx("scroll-mt-24 px-4 pt-2 pb-2.5", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
       <header className="group flex h-6 items-center gap-2">
         <h3 className="truncate font-medium">{title}</h3>
+        {p.compact && <span className="font-medium whitespace-nowrap">{headValue}</span>}
         {source && (
           <span className="truncate text-2xs text-faint" title={t("views.source.title", { source, method: method || "—" })}>
             {method ? t("views.source", { source, method }) : source}
@@ -97,7 +104,7 @@ export const ChartCard = memo(function ChartCard(p: Props) {
           </Chip>
         )}
         {data.worstInstance && <Chip title={t("views.worst.title")}>{t("views.worst")}</Chip>}
-        {data.simulated && <Simulated />}
+        {data.simulated && !p.compact && <Simulated />}
         <span className="flex-1" />
         {p.split && several.length > 1 && (
           <span role="radiogroup" aria-label={t("views.pick")} className="flex text-2xs">
@@ -151,7 +158,8 @@ export const ChartCard = memo(function ChartCard(p: Props) {
         zone={zone}
         stacked={data.stacked}
         gaps={data.gaps}
-        height={chart.height ?? 120}
+        height={p.compact ? 88 : (chart.height ?? 120)}
+        legend={p.compact ? (solid.length > 1 ? "below" : "none") : "side"}
         onZoom={p.onZoom}
         onZoomOut={p.onZoomOut}
         asTable={asTable}
@@ -168,12 +176,12 @@ export const ChartCard = memo(function ChartCard(p: Props) {
 const menuItem = "block cursor-default rounded-sm px-2 py-1 text-text no-underline outline-none data-[focused]:bg-hover";
 
 /** A chart without a line: what is missing, why, and what would give it, on one row. */
-export function AbsentRow(p: { chart: Chart; data: ChartData; window: Window; zone: Zone; marked: boolean }) {
+export function AbsentRow(p: { chart: Chart; data: ChartData; window: Window; zone: Zone; marked: boolean; compact?: boolean }) {
   const t = useT();
   const reasons = new Map(p.data.missing.map((m) => [m.reason.code, m.reason]));
   const title = chartWord(t, p.chart);
   return (
-    <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 grid-cols-[11rem_minmax(0,1fr)] gap-x-4 px-4 py-1.5", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
+    <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 gap-x-4 px-4 py-1.5", !p.compact && "grid-cols-[11rem_minmax(0,1fr)]", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
       <h3 className="truncate text-muted">{title}</h3>
       <div className="min-w-0 text-xs">
         {reasons.size === 0 ? (

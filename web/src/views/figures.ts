@@ -1,7 +1,8 @@
 // The numbers of a model as people read them: one record per figure, used by the
 // Now page and by the head of the Model page, so that both always agree.
 import type { NowRow, Reason, Value } from "@/api/types";
-import { count, digits, milliseconds, missing, percentDigits } from "@/kit/format";
+import { count, digits, missing, percentDigits } from "@/kit/format";
+import { numberText } from "./units";
 
 /** How a column's numbers are written: the unit stands in the header, once. */
 export type Scale = "per_second" | "percent" | "milliseconds" | "count";
@@ -52,16 +53,23 @@ export function scaleUnit(scale: Scale): string {
   return { per_second: "/s", percent: "%", milliseconds: "ms", count: "" }[scale];
 }
 
+/** A ratio as percent with digits that stand under each other: 41.0, 9.30, 0.24. */
+function percentText(ratio: number): string {
+  const p = ratio * 100;
+  if (p === 0 || p < 0.1 || (p > 99.9 && p < 100)) return percentDigits(ratio);
+  return p.toFixed(p >= 10 ? 1 : 2);
+}
+
 /** The number of a cell in its column's unit, without the unit. */
 export function valueText(column: Column, cell: Cell): string {
   if (cell.kind === "missing") return missing;
   switch (column.scale) {
     case "percent":
-      return percentDigits(cell.value);
+      return percentText(cell.value);
     case "milliseconds":
-      return cell.value * 1000 >= 1000 ? count(cell.value * 1000) : milliseconds(cell.value);
+      return numberText(cell.value * 1000);
     case "per_second":
-      return cell.value >= 1000 ? count(cell.value) : digits(cell.value);
+      return numberText(cell.value);
     case "count":
       return Number.isInteger(cell.value) ? count(cell.value) : digits(cell.value);
   }

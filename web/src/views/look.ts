@@ -1,5 +1,6 @@
 // What a canvas needs of the theme: tokens read once per theme and handed to
 // every chart, so that a switch is one read and one redraw each.
+import { inkOn } from "./contrast";
 import { seriesColours, subscribeTheme, token } from "@/theme/theme";
 
 export interface Look {
@@ -13,6 +14,13 @@ export interface Look {
   readonly surface: string;
   readonly text: string;
   readonly font: string;
+}
+
+/** Background and text of a heat level; null is "no data", which is not cold. */
+export function heatStyle(level: number | null): { background: string; color: string } {
+  const ground = level === null ? undefined : look().heat[level];
+  if (ground === undefined) return { background: "var(--sunken)", color: "var(--faint)" };
+  return { background: ground, color: inkOn(ground, [look().text, look().surface]) };
 }
 
 /** Levels of the heat scale: --heat-0 … --heat-6. */

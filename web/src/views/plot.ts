@@ -180,7 +180,7 @@ export function plotOptions(s: PlotState, size: PlotSize, syncKey: string): uPlo
         size: valueAxisWidth,
         gap: 6,
         splits: (_u, _axis, min, max) => {
-          const step = tickStep(s.kind, (max - min) * 0.94, ticks) ?? 1;
+          const step = tickStep(s.kind, (max - min) * 0.88, ticks) ?? 1;
           const out: number[] = [];
           for (let i = Math.ceil(min / step - 1e-9); i * step <= max + step * 1e-9; i++) out.push(Number((i * step).toPrecision(12)));
           return out;

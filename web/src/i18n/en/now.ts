@@ -17,7 +17,7 @@ export const now = {
   "now.column.queue": "Queue share",
   "now.column.waiting": "Waiting",
   "now.column.busy": "GPU busy",
-  "now.column.memory": "GPU memory",
+  "now.column.memory": "GPU mem",
   "now.column.spark": "Requests, {window}",
   "now.column.rate.title": "Requests per second",
   "now.column.errors.title": "Failed requests as a share of all",

@@ -96,4 +96,13 @@ export const views = {
   "views.nothing": "No points in this window",
   "views.nothing.body": "The signal is known, but nothing was recorded between {from} and {to}.",
   "views.pick": "Line shown when split",
+  "views.chart.gpu_temperature": "Temperature",
+  "views.chart.gpu_clock": "SM clock",
+  "views.chart.gpu_limited": "Clock limited",
+  "views.chart.gpu_xid": "XID errors",
+  "views.line.temperature": "temperature",
+  "views.line.clock": "clock",
+  "views.line.clock_max": "greatest",
+  "views.line.limited": "limited",
+  "views.line.xid": "XID",
 } as const;

@@ -98,4 +98,13 @@ export const views: Record<keyof typeof en, string> = {
   "views.nothing": "此时间段内没有数据点",
   "views.nothing.body": "该信号已知，但 {from} 至 {to} 之间没有记录。",
   "views.pick": "拆分时显示的线",
+  "views.chart.gpu_temperature": "温度",
+  "views.chart.gpu_clock": "SM 时钟",
+  "views.chart.gpu_limited": "时钟受限",
+  "views.chart.gpu_xid": "XID 错误",
+  "views.line.temperature": "温度",
+  "views.line.clock": "时钟",
+  "views.line.clock_max": "最高",
+  "views.line.limited": "受限",
+  "views.line.xid": "XID",
 };

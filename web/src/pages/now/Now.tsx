@@ -22,7 +22,7 @@ import { errorBand, filterRows, sortRows, totals, type Sort } from "./rows";
 import { nowCodec } from "./url";
 
 const rowHeight = 32;
-const grid = "grid grid-cols-[minmax(15rem,1fr)_repeat(9,minmax(4.75rem,6.5rem))_minmax(7rem,10rem)] items-center";
+const grid = "grid grid-cols-[minmax(17rem,1fr)_repeat(4,minmax(4.25rem,5rem))_5.75rem_6.25rem_4.5rem_repeat(2,5.75rem)_minmax(7rem,10rem)] items-center";
 
 export function Now() {
   const result = useNow();
@@ -98,7 +98,7 @@ function Rows({ rows, at, window: seconds }: { rows: readonly NowRow[]; at: numb
         </span>
         <span className="flex-1" />
         <dl className="flex flex-wrap items-baseline gap-x-4 text-xs text-muted">
-          <Total label={t("now.total.rate")} value={digits(sums.rate)} />
+          <Total label={t("now.total.rate")} value={sums.rate !== null && sums.rate >= 1000 ? count(sums.rate) : digits(sums.rate)} />
           <Total label={t("now.total.errors")} value={percent(sums.errorRatio)} />
           <Total label={t("now.total.waiting")} value={count(sums.waiting)} />
           {sums.stale > 0 && <StateMark tone="warn">{t("now.total.stale", { n: sums.stale })}</StateMark>}
@@ -152,6 +152,7 @@ function Head(p: { id: string; unit?: string; sort: Sort; left?: boolean; onSort
   const t = useT();
   const active = p.sort.column === p.id;
   const label = columnWord(t, p.id);
+  const arrow = <span aria-hidden>{p.sort.descending ? "↓" : "↑"}</span>;
   return (
     <span role="columnheader" aria-sort={active ? (p.sort.descending ? "descending" : "ascending") : "none"} className={cx("min-w-0", p.left ? "" : "text-right")}>
       <button
@@ -161,11 +162,10 @@ function Head(p: { id: string; unit?: string; sort: Sort; left?: boolean; onSort
         onClick={() => p.onSort({ column: p.id, descending: active ? !p.sort.descending : p.id !== "model" })}
         className={cx("inline-flex max-w-full items-baseline gap-1 whitespace-nowrap hover:text-text", active && "font-semibold text-text")}
       >
+        {active && !p.left && arrow}
         <span className="truncate">{label}</span>
         {p.unit && <span className="font-normal text-faint">{p.unit}</span>}
-        <span aria-hidden className={cx("w-2", !active && "invisible")}>
-          {p.sort.descending ? "↓" : "↑"}
-        </span>
+        {active && p.left && arrow}
       </button>
     </span>
   );

@@ -150,3 +150,13 @@ func (c *Catalogue) Exists(full, dialect string) (string, error) {
 	}
 	return d.expand(tmpl, identity[l], "", Options{}), nil
 }
+
+// Probe is a query that gives a result when any series in a store was written
+// by a server that speaks the dialect.
+func (d *Dialect) Probe() string {
+	names := make([]string, 0, 3*len(d.recognise))
+	for _, n := range d.recognise {
+		names = append(names, n, n+"_count", n+"_bucket")
+	}
+	return "count({__name__=~" + fmt.Sprintf("%q", strings.Join(names, "|")) + "})"
+}

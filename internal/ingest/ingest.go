@@ -191,6 +191,17 @@ func (a *appender) Append(ref storage.SeriesRef, ls labels.Labels, st, t int64, 
 	return ref, err
 }
 
+// AppendUnlimited is Append for the few series that a scrape loop adds about
+// itself, such as up: when one of them is refused the loop throws away the whole
+// scrape. The caller makes sure that their number is bounded.
+func (a *appender) AppendUnlimited(ref storage.SeriesRef, ls labels.Labels, st, t int64, v float64, h *histogram.Histogram, fh *histogram.FloatHistogram, opts storage.AOptions) (storage.SeriesRef, error) {
+	ref, err := a.next.Append(ref, ls, st, t, v, h, fh, opts)
+	if err != nil {
+		a.countError(err)
+	}
+	return ref, err
+}
+
 func (a *appender) countError(err error) {
 	if errors.Is(err, storage.ErrTooOldSample) || errors.Is(err, storage.ErrOutOfBounds) {
 		a.tooOld++

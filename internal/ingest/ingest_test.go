@@ -120,6 +120,13 @@ func TestOnlyNewSeriesAreRefusedAndTheLabelIsNamed(t *testing.T) {
 	if m.samples[known[0].String()] != 2 || len(m.samples) != 100 {
 		t.Errorf("store has %d series, first known %d samples", len(m.samples), m.samples[known[0].String()])
 	}
+	// What the loop says about the target passes nevertheless.
+	always := g.AppenderFor(t.Context(), "http://a/metrics").(interface {
+		AppendUnlimited(storage.SeriesRef, labels.Labels, int64, int64, float64, *histogram.Histogram, *histogram.FloatHistogram, storage.AOptions) (storage.SeriesRef, error)
+	})
+	if ref, err := always.AppendUnlimited(0, labels.FromStrings("__name__", "up"), 0, c.t.UnixMilli(), 1, nil, nil, storage.AOptions{}); ref == 0 || err != nil {
+		t.Errorf("up was refused: %v", err)
+	}
 	// Another source is not touched.
 	if n := send(t, g.AppenderFor(t.Context(), "http://b/metrics"), c.t, known...); n != 0 {
 		t.Errorf("%d series of a source within its limit were refused", n)

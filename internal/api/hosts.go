@@ -54,6 +54,7 @@ func canonicalHost(h string) string {
 
 // hostOf cuts the port off a Host header. ok is false for a malformed one.
 func hostOf(header string) (host string, ok bool) {
+	defer func() { ok = ok && host != "" }()
 	if header == "" || strings.ContainsAny(header, "@/\\ \t\r\n") {
 		return "", false
 	}
@@ -65,7 +66,7 @@ func hostOf(header string) (host string, ok bool) {
 		if err != nil || strings.Trim(port, "0123456789") != "" {
 			return "", false
 		}
-		return canonicalHost(h), h != ""
+		return canonicalHost(h), true
 	}
 	return canonicalHost(header), true
 }

@@ -36,12 +36,16 @@ type TargetStatus struct {
 	LastDurationSeconds *float64     `json:"last_duration_seconds"`
 	IntervalSeconds     float64      `json:"interval_seconds"`
 	// Samples of the last scrape; Series known, allowed and refused.
-	Samples       *int64          `json:"samples"`
-	Series        *int64          `json:"series"`
-	SeriesLimit   int64           `json:"series_limit"`
-	SeriesRefused int64           `json:"series_refused"`
-	Dialects      []TargetDialect `json:"dialects"`
-	Simulated     bool            `json:"simulated,omitempty"`
+	Samples       *int64 `json:"samples"`
+	Series        *int64 `json:"series"`
+	SeriesLimit   int64  `json:"series_limit"`
+	SeriesRefused int64  `json:"series_refused"`
+	// RefusedLabel is the label that takes ever new values, when one does.
+	RefusedLabel string `json:"refused_label,omitempty"`
+	// Warnings are samples of a successful scrape that were dropped, and why.
+	Warnings  []TargetError   `json:"warnings,omitempty"`
+	Dialects  []TargetDialect `json:"dialects"`
+	Simulated bool            `json:"simulated,omitempty"`
 }
 
 // TargetError says why a target is down.
@@ -113,7 +117,7 @@ type IngestSource struct {
 	Name    string `json:"name"`
 	Series  int    `json:"series"`
 	Limit   int    `json:"limit"`
-	Refused uint64 `json:"refused"`
+	Refused int    `json:"refused"`
 	// Label is the label that takes ever new values, when one does.
 	Label string `json:"label,omitempty"`
 }

@@ -63,7 +63,8 @@ async function send(path: string, ask: Ask): Promise<{ response: Response; reque
   const query = queryText(ask.query);
   const url = query === "" ? path : `${path}?${query}`;
   const post = ask.body !== undefined || ask.form !== undefined;
-  const request = `${post ? "POST" : "GET"} ${url}`;
+  const asked = Object.entries(ask.form ?? {}).map(([k, v]) => `${k}=${String(v)}`).join(" ");
+  const request = `${post ? "POST" : "GET"} ${url}${asked ? ` ${asked}` : ""}`;
   const timeout = AbortSignal.timeout(ask.timeoutMs ?? 40_000);
   const init: RequestInit = {
     signal: ask.signal ? AbortSignal.any([ask.signal, timeout]) : timeout,

@@ -175,7 +175,7 @@ function supportText(e: Error): string {
 }
 
 /** What was asked, what failed, code, retry, copy. */
-export function ErrorState(p: { error: Error; retry?: () => void; compact?: boolean; title?: string }) {
+export function ErrorState(p: { error: Error; retry?: () => void; compact?: boolean | undefined; title?: string | undefined }) {
   const t = useT();
   const api = p.error instanceof ApiError ? p.error : null;
   const hint = codeWords(t, api?.code, "remedy", api?.hint);
@@ -226,11 +226,11 @@ export function Skeleton(p: { rows?: number; children?: ReactNode }) {
 
 /** Data, or the state that stands in its place. Old data stays, dimmed, while
  *  data for a new question loads; a failed refresh keeps the old data and says so. */
-export function QueryView<T>(p: { result: Result<T>; children: (data: T, answer: Answer<T>) => ReactNode; skeleton?: ReactNode; compact?: boolean }) {
+export function QueryView<T>(p: { result: Result<T>; children: (data: T, answer: Answer<T>) => ReactNode; skeleton?: ReactNode; compact?: boolean; errorTitle?: string }) {
   const t = useT();
   const { data, error, isPlaceholderData, refetch } = p.result;
   if (!data) {
-    if (error) return <ErrorView error={error} retry={() => void refetch()} {...(p.compact ? { compact: true } : {})} />;
+    if (error) return <ErrorView error={error} retry={() => void refetch()} compact={p.compact} title={p.errorTitle} />;
     return p.skeleton ?? <Skeleton />;
   }
   return (
@@ -249,9 +249,9 @@ export function QueryView<T>(p: { result: Result<T>; children: (data: T, answer:
 }
 
 /** An error, or the starting screen when the server says that it is not ready yet. */
-function ErrorView(p: { error: ApiError; retry: () => void; compact?: boolean }) {
+function ErrorView(p: { error: ApiError; retry: () => void; compact: boolean | undefined; title: string | undefined }) {
   const status = useStatus();
   const parts = status.data?.data.parts ?? [];
   if (p.error.status === 503 && parts.some((x) => x.state === "starting")) return <StartingUp parts={parts} />;
-  return <ErrorState error={p.error} retry={p.retry} {...(p.compact ? { compact: true } : {})} />;
+  return <ErrorState error={p.error} retry={p.retry} compact={p.compact} title={p.title} />;
 }

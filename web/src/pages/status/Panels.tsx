@@ -16,7 +16,7 @@ function Facts(p: { rows: readonly (readonly [string, ReactNode])[] }) {
       {p.rows.map(([k, v]) => (
         <div key={k} className="contents">
           <dt className="text-faint">{k}</dt>
-          <dd className="min-w-0 truncate text-right">{v}</dd>
+          <dd className="min-w-0 text-right wrap-anywhere">{v}</dd>
         </div>
       ))}
     </dl>

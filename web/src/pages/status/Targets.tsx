@@ -31,7 +31,7 @@ function columns(t: Translate, now: number): Column<Target>[] {
     {
       id: "dialects",
       header: t("status.col.dialects"),
-      width: "minmax(216px,1.2fr)",
+      width: "minmax(240px,1.2fr)",
       sort: (x) => (x.dialects ?? []).map((d) => d.name).join(),
       title: (x) => dialectTitle(t, x),
       cell: (x) => (

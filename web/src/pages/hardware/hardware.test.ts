@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { Gpu } from "@/api/types";
 import { formatState, parseState } from "@/state/url";
 import { arrange, cellModel, neighbour, scoped, share, viewed, views } from "./cells";
+import { en } from "@/i18n/en";
+import { gpuAsks, gpuCharts } from "./charts";
 import { hardwareCodec } from "./url";
 
 const none = { value: null };
@@ -73,6 +75,19 @@ describe("arrangement", () => {
     expect(neighbour(a, "a", "ArrowLeft")).toBeUndefined();
     expect(neighbour(a, "d", "ArrowDown")).toBeUndefined();
     expect(neighbour(a, "unknown", "ArrowDown")).toBe("a");
+  });
+});
+
+describe("charts of a card", () => {
+  it("have words and are all asked for in one request", () => {
+    expect(gpuAsks).toHaveLength(1);
+    for (const c of gpuCharts) {
+      expect(Object.keys(en)).toContain(`views.chart.${c.id}`);
+      for (const l of c.lines) {
+        expect(Object.keys(en)).toContain(`views.line.${l.id}`);
+        expect(gpuAsks[0]?.signals).toContain(l.signal);
+      }
+    }
   });
 });
 

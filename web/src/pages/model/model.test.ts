@@ -4,14 +4,13 @@ import { en } from "@/i18n/en";
 import { formatState, parseState } from "@/state/url";
 import { groups, type Group } from "@/views/chart";
 import { columns } from "@/views/figures";
-import { gpuCharts } from "../hardware/charts";
 import { asks, chartById, charts, sections } from "./charts";
 import { modelCodec } from "./url";
 
 describe("charts", () => {
   it("have words, known sections and three-part signals of one level", () => {
     const ids = new Set<string>();
-    for (const c of [...charts, ...gpuCharts]) {
+    for (const c of charts) {
       expect(Object.keys(en)).toContain(`views.chart.${c.id}`);
       for (const l of c.lines) {
         expect(Object.keys(en)).toContain(`views.line.${l.id}`);

@@ -1,7 +1,7 @@
 // What the pointer is on: time and values in a small box beside the cursor of
 // the chart under the hand. Written straight into the page, like the legend.
 import { useImperativeHandle, useRef, type Ref } from "react";
-import { useT } from "@/i18n";
+import { codeWords, useT } from "@/i18n";
 import { dateTimeText, type Zone } from "@/state/time";
 import type { Gap } from "./align";
 import { slotVar } from "./look";
@@ -85,7 +85,7 @@ export function Readout({ ref, xs, lines, gaps, zone, display, hidden, inset }: 
         if (gap) {
           const row = document.createElement("div");
           row.className = "text-warn";
-          row.textContent = gap.reason ? t("views.gapReason", { reason: gap.reason }) : t("views.gap");
+          row.textContent = gap.reason ? t("views.gapReason", { reason: codeWords(t, gap.reason, "text", gap.reason) ?? gap.reason }) : t("views.gap");
           rows.push(row);
         }
         el.replaceChildren(...rows);

@@ -283,7 +283,10 @@ export function chartData(chart: Chart, answers: readonly Asked[], group: Group 
   } else if (chart.kind === "stack" && (by === undefined || chart.by !== undefined)) {
     stacked = drawn.length > 1;
   }
-  const xsGaps = gapsOf(xs, drawn.filter((d) => !d.dashed).map((d) => d.values), grid.step_seconds);
+  const told = grid.gaps ?? [];
+  // where the server says why, its word is enough
+  const silent = gapsOf(xs, drawn.filter((d) => !d.dashed).map((d) => d.values), grid.step_seconds);
+  const unexplained = silent.filter((g) => !told.some((r) => r.from < g.to && g.from < r.to));
   if (lines.filter((l) => !l.dashed).length === 0) {
     return { ...empty, xs, step: grid.step_seconds, missing: missing.filter((m) => !wanted.find((l) => l.id === m.line)?.limit), gaps: [] };
   }
@@ -292,6 +295,6 @@ export function chartData(chart: Chart, answers: readonly Asked[], group: Group 
     step: grid.step_seconds,
     unit,
     lines, stacked, missing, substitutes, sources: [...sources], methods: [...methods],
-    worstInstance, simulated, gaps: joinGaps([...(grid.gaps ?? []), ...xsGaps]), ...(level ? { level } : {}),
+    worstInstance, simulated, gaps: joinGaps([...told, ...unexplained]), ...(level ? { level } : {}),
   };
 }

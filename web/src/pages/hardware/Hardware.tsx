@@ -7,11 +7,11 @@ import { useT, type Translate } from "@/i18n";
 import { Button, Chip, FilterBox, Segmented, Simulated } from "@/kit/basics";
 import { bytes, missing, percent } from "@/kit/format";
 import { FilteredOut, NothingConnected, OutsideRetention, QueryView, Skeleton } from "@/kit/states";
-import { useTime, useUrlState } from "@/state/useUrl";
+import { usePatchSearch, useScope, useTime, useUrlState } from "@/state/useUrl";
 import { GpuGrid, type GridCell, type GridRow } from "@/views/GpuGrid";
 import { heatLevels } from "@/views/look";
 import { reasonText, remedyText } from "@/views/ChartCard";
-import { arrange, cellModel, neighbour, viewed, views, type CellModel, type Mark, type View } from "./cells";
+import { arrange, cellModel, neighbour, scoped, viewed, views, type CellModel, type Mark, type View } from "./cells";
 import { GpuPanel } from "./GpuPanel";
 import { GpuTable } from "./GpuTable";
 import { hardwareCodec } from "./url";
@@ -71,8 +71,11 @@ function gridCell(t: Translate, node: string, m: CellModel, view: View): GridCel
 function Page({ data }: { data: HardwareAnswer }) {
   const t = useT();
   const [url, setUrl] = useUrlState(hardwareCodec);
+  const { scope } = useScope();
+  const patch = usePatchSearch();
+  const clear = () => patch({ q: undefined, scope: undefined });
   const [asTable, setAsTable] = useState(false);
-  const nodes = useMemo(() => arrange(data.nodes, url.q), [data.nodes, url.q]);
+  const nodes = useMemo(() => arrange(scoped(data.nodes, scope), url.q), [data.nodes, scope, url.q]);
   const rows = useMemo(
     () =>
       nodes.map((n): GridRow => {
@@ -123,7 +126,13 @@ function Page({ data }: { data: HardwareAnswer }) {
       <div className="flex min-h-0 flex-1">
         <div className="min-w-0 flex-1 overflow-auto">
           {all.length === 0 ? (
-            <FilteredOut filters={[{ label: url.q, countWithout: total, remove: () => setUrl({ q: "" }) }]} clear={() => setUrl({ q: "" })} />
+            <FilteredOut
+              filters={[
+                ...(url.q === "" ? [] : [{ label: url.q, countWithout: scoped(data.nodes, scope).reduce((n, x) => n + x.gpus.length, 0), remove: () => setUrl({ q: "" }) }]),
+                ...(Object.keys(scope).length === 0 ? [] : [{ label: Object.entries(scope).map(([k, v]) => `${k}: ${v}`).join(", "), countWithout: arrange(data.nodes, url.q).reduce((n, x) => n + x.gpus.length, 0), remove: () => patch({ scope: undefined }) }]),
+              ]}
+              clear={clear}
+            />
           ) : (
             <>
               {!asTable && <GpuGrid label={t("hardware.grid")} rows={rows} selected={url.sel} onSelect={onSelect} onMove={onMove} />}

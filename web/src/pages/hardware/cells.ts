@@ -1,5 +1,6 @@
 /** The GPU grid as data: what each cell says for the chosen signal. Pure. */
 import type { Gpu, HardwareNode as Node, Reason, Value } from "@/api/types";
+import type { Scope } from "@/state/scope";
 import type { Num } from "@/views/align";
 import { heatLevels } from "@/views/look";
 import { heatLevel } from "@/views/scales";
@@ -84,6 +85,17 @@ export function arrange(nodes: readonly Node[], q: string): Node[] {
           return words.every((w) => hay.includes(w));
         })
         .sort((a, b) => natural.compare(a.gpu_index ?? "", b.gpu_index ?? "") || natural.compare(a.gpu, b.gpu)),
+    }))
+    .filter((n) => n.gpus.length > 0);
+}
+
+/** Cards of the address' scope; nodes without one are left out. */
+export function scoped(nodes: readonly Node[], scope: Scope): Node[] {
+  return nodes
+    .filter((n) => scope.node === undefined || n.node === scope.node)
+    .map((n) => ({
+      node: n.node,
+      gpus: n.gpus.filter((g) => (scope.gpu === undefined || g.gpu === scope.gpu) && (scope.instance === undefined || g.instances.includes(scope.instance)) && (scope.model === undefined || g.models.includes(scope.model))),
     }))
     .filter((n) => n.gpus.length > 0);
 }

@@ -10,7 +10,7 @@ import { duration } from "@/kit/format";
 import { ErrorState, OutsideRetention, Skeleton } from "@/kit/states";
 import { liveState } from "@/state/live";
 import { zoomOut } from "@/state/time";
-import { frozenAddress, useCarriedSearch, useRawSearch, useTime, useUrlState } from "@/state/useUrl";
+import { frozenAddress, useCarriedSearch, useRawSearch, useScope, useTime, useUrlState } from "@/state/useUrl";
 import { assignSlots } from "@/views/colour";
 import { AbsentRow, ChartCard } from "@/views/ChartCard";
 import { groups, type Chart, type Group } from "@/views/chart";
@@ -49,7 +49,10 @@ function ModelPage({ service, model }: { service: string; model: string }) {
   const group: Group | undefined = url.group === "" ? undefined : url.group;
 
   const list = useMemo(() => asks(group), [group]);
-  const match = useMemo(() => ({ service, model }), [service, model]);
+  const { scope } = useScope();
+  const { version, instance, node, gpu } = scope;
+  // the scope of the link narrows the page to some of the model's parts
+  const match = useMemo(() => ({ service, model, ...(version ? { version } : {}), ...(instance ? { instance } : {}), ...(node ? { node } : {}), ...(gpu ? { gpu } : {}) }), [service, model, version, instance, node, gpu]);
   const series = useSeries(list, match);
   const { row, answered } = useNowRow(service, model);
   const status = useStatus();
@@ -98,6 +101,7 @@ function ModelPage({ service, model }: { service: string; model: string }) {
 
   const oldest = momentSeconds(status.data?.data.storage?.oldest);
   if (oldest !== null && window.to < oldest) return <OutsideRetention oldest={oldest} />;
+  const step = series.answers[0]?.step_seconds ?? window.step;
   const nothing = answeredAll && shown.every((s) => s.data.lines.length === 0);
   const unknown = nothing && answered && !row;
 
@@ -114,9 +118,11 @@ function ModelPage({ service, model }: { service: string; model: string }) {
           </h1>
           {row && <Facts row={row} zone={zone} />}
           <span className="flex-1" />
-          <span className="text-xs text-faint" title={t("model.step.title", { step: duration(series.answers[0]?.step_seconds ?? window.step) })}>
-            {t("model.step", { step: duration(series.answers[0]?.step_seconds ?? window.step) })}
-          </span>
+          {step !== window.step && (
+            <span className="text-xs text-faint" title={t("model.step.title", { step: duration(step) })}>
+              {t("model.step", { step: duration(step) })}
+            </span>
+          )}
           <span className="flex items-center gap-2">
             <span className="text-xs text-muted">{t("model.split")}</span>
             <Segmented

@@ -11,14 +11,17 @@ import { Chip, cx, FilterBox, Simulated, StateMark } from "@/kit/basics";
 import { ago, count, digits, percent } from "@/kit/format";
 import { FilteredOut, NothingConnected, OutsideRetention, QueryView, Skeleton } from "@/kit/states";
 import { durationText } from "@/state/time";
+import { scopeKeys } from "@/state/scope";
+import { takesText } from "@/state/shortcuts";
 import { stringifySearch } from "@/state/url";
-import { useCarriedSearch, useTime, useUrlState } from "@/state/useUrl";
+import { useAction } from "@/state/useAction";
+import { useCarriedSearch, usePatchSearch, useScope, useTime, useUrlState } from "@/state/useUrl";
 import { lineWord, reasonText, remedyText, word } from "@/views/ChartCard";
 import { cellOf, columns, scaleUnit, simulatedRow, valueText, type Cell, type Column } from "@/views/figures";
 import { modelPath } from "@/views/links";
 import { Sparkline } from "@/views/Sparkline";
 import { useNow } from "@/views/useNow";
-import { errorBand, filterRows, sortRows, totals, type Sort } from "./rows";
+import { errorBand, filterRows, inScope, sortRows, totals, type Sort } from "./rows";
 import { nowCodec } from "./url";
 
 const rowHeight = 32;
@@ -42,7 +45,19 @@ function Rows({ rows, at, window: seconds }: { rows: readonly NowRow[]; at: numb
   const router = useRouter();
   const carried = useCarriedSearch();
   const [url, setUrl] = useUrlState(nowCodec);
-  const shown = useMemo(() => sortRows(filterRows(rows, url.q), url.sort), [rows, url.q, url.sort]);
+  const { scope, setScope } = useScope();
+  const scoped = useMemo(() => rows.filter((r) => inScope(r, scope)), [rows, scope]);
+  const shown = useMemo(() => sortRows(filterRows(scoped, url.q), url.sort), [scoped, url.q, url.sort]);
+  const patch = usePatchSearch();
+  const filters = [
+    ...(url.q === "" ? [] : [{ label: t("now.filter.words", { q: url.q }), countWithout: scoped.length, remove: () => setUrl({ q: "" }) }]),
+    ...scopeKeys.flatMap((k) => {
+      const value = scope[k];
+      if (value === undefined) return [];
+      const countWithout = filterRows(rows.filter((r) => inScope(r, { ...scope, [k]: undefined })), url.q).length;
+      return [{ label: `${k}: ${value}`, countWithout, remove: () => setScope({ [k]: undefined }) }];
+    }),
+  ];
   const sums = useMemo(() => totals(shown), [shown]);
   const window = durationText(seconds);
 
@@ -51,31 +66,31 @@ function Rows({ rows, at, window: seconds }: { rows: readonly NowRow[]; at: numb
   const searches = useMemo(() => new Map(["", ...columns.map((c) => c.chart)].map((chart) => [chart, stringifySearch(chart === "" ? carried : { ...carried, chart })])), [carried]);
   const hrefOf = useCallback((row: NowRow, chart: string) => modelPath(row.service, row.model) + (searches.get(chart) ?? ""), [searches]);
 
-  const live = useRef({ shown, sel: url.sel, hrefOf });
-  live.current = { shown, sel: url.sel, hrefOf };
+  const index = shown.findIndex((r) => r.id === url.sel);
+  const move = (to: number) => {
+    const next = Math.min(shown.length - 1, Math.max(0, to));
+    const row = shown[next];
+    if (!row) return;
+    setUrl({ sel: row.id });
+    virtual.scrollToIndex(next);
+  };
+  useAction("row.next", () => move(index + 1));
+  useAction("row.previous", () => move(index < 0 ? 0 : index - 1));
+  useAction(
+    "row.open",
+    () => {
+      const row = shown[index];
+      if (row) router.history.push(hrefOf(row, ""));
+    },
+    index >= 0,
+  );
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
-      const target = e.target as HTMLElement;
-      if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || target.closest("input, textarea, select, [contenteditable], [role=dialog], [role=menu]")) return;
-      const { shown: list, sel, hrefOf: href } = live.current;
-      const index = list.findIndex((r) => r.id === sel);
-      if (e.key === "j" || e.key === "k") {
-        e.preventDefault();
-        const next = Math.min(list.length - 1, Math.max(0, index < 0 ? 0 : index + (e.key === "j" ? 1 : -1)));
-        const row = list[next];
-        if (!row) return;
-        setUrl({ sel: row.id });
-        virtual.scrollToIndex(next);
-      } else if (e.key === "Enter" && index >= 0 && !target.closest("a, button")) {
-        const row = list[index];
-        if (!row) return;
-        if (e.shiftKey) open(href(row, ""), "_blank", "noopener");
-        else router.history.push(href(row, ""));
-      } else if (e.key === "Escape" && sel !== "") setUrl({ sel: "" });
+      if (e.key === "Escape" && !e.defaultPrevented && !takesText(e.target) && !document.querySelector("[role=dialog]") && url.sel !== "") setUrl({ sel: "" });
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
-  }, [router, setUrl, virtual]);
+  }, [setUrl, url.sel]);
 
   // A plain click on a link of the table stays inside the console.
   const onClick = useCallback(
@@ -118,7 +133,7 @@ function Rows({ rows, at, window: seconds }: { rows: readonly NowRow[]; at: numb
             </div>
           </div>
           {shown.length === 0 ? (
-            <FilteredOut filters={[{ label: t("now.filter.words", { q: url.q }), countWithout: rows.length, remove: () => setUrl({ q: "" }) }]} clear={() => setUrl({ q: "" })} />
+            <FilteredOut filters={filters} clear={() => patch({ q: undefined, scope: undefined })} />
           ) : (
             <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize() }}>
               {virtual.getVirtualItems().map((item) => {

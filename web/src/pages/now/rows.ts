@@ -1,5 +1,6 @@
 // The rows of the Now page: order, filter, sums. Pure; the page draws what this says.
 import type { NowRow } from "@/api/types";
+import type { Scope } from "@/state/scope";
 import type { Num } from "@/views/align";
 import { columns } from "@/views/figures";
 
@@ -29,6 +30,22 @@ export function sortRows(rows: readonly NowRow[], sort: Sort): NowRow[] {
     if (x === null || y === null) return x === y ? name(a, b) : x === null ? 1 : -1;
     return sign * (x - y) || name(a, b);
   });
+}
+
+/** Whether a row belongs to the scope of the address. A row does not say its node: that key lets every row pass. */
+export function inScope(r: NowRow, scope: Scope): boolean {
+  const one = (want: string | undefined, have: string | undefined) => want === undefined || want === have;
+  const any = (want: string | undefined, have: readonly string[]) => want === undefined || have.includes(want);
+  return (
+    one(scope.cluster, r.cluster) &&
+    one(scope.region, r.region) &&
+    one(scope.namespace, r.namespace) &&
+    one(scope.service, r.service) &&
+    one(scope.model, r.model) &&
+    any(scope.version, r.versions) &&
+    any(scope.instance, r.instances) &&
+    any(scope.gpu, r.gpus)
+  );
 }
 
 /** What the filter box searches: names people know a row by. */

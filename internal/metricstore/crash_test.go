@@ -30,11 +30,14 @@ func child(dir string) int {
 		if i%7 == 6 {
 			t = start - 3600_000 + i
 		}
-		if err := appendOne(s, t, float64(i), "__name__", "crash", "n", strconv.FormatInt(i%10, 10)); err != nil {
+		// A process has series of its own: its times run ahead of the clock, into
+		// those of the next.
+		series := fmt.Sprintf("%d-%d", os.Getpid(), i%10)
+		if err := appendOne(s, t, float64(i), "__name__", "crash", "n", series); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		fmt.Println(t, i%10, i)
+		fmt.Println(t, series, i)
 	}
 }
 

@@ -19,6 +19,10 @@ type diskState struct {
 	free atomic.Uint64
 }
 
+// leastFree is what opening the store again needs: it rewrites the last
+// segment of the log and begins files of its own.
+const leastFree = 1 << 20
+
 func statfs(dir string) (free, total uint64, err error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
@@ -58,7 +62,7 @@ func (s *Store) watchDiskOnce() {
 	case !full && free < reserve:
 		s.disk.full.Store(true)
 		s.setDiskFull(free)
-	case full && free >= 2*reserve:
+	case full && free >= max(2*reserve, leastFree):
 		if s.disk.torn.Load() {
 			if err := s.reopen(); err != nil {
 				s.log.Error("cannot open the store again", "dir", s.cfg.Dir, "err", err)

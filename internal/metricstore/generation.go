@@ -118,7 +118,8 @@ func (g *generation) drained(timeout time.Duration) bool {
 
 // reopen replaces the generation after a failed log write. Queries fail with
 // storage_reopening while it runs; whatever was acknowledged is in the log and
-// comes back.
+// comes back. When it fails the store stays without a generation and the disk
+// watch tries again.
 func (s *Store) reopen() error {
 	s.mu.Lock()
 	if s.closed {
@@ -128,25 +129,30 @@ func (s *Store) reopen() error {
 	s.draining = true
 	old := s.gen
 	s.mu.Unlock()
-	defer func() {
+	if old != nil {
+		if !old.drained(drainFor) {
+			s.mu.Lock()
+			s.draining = false
+			s.mu.Unlock()
+			return errors.New("queries or appends did not end in time")
+		}
+		if err := old.db.Close(); err != nil {
+			// Close gives up half way when the disk is full again; what was
+			// acknowledged is in the log's files.
+			s.log.Warn("closing the store before opening it again", "err", err)
+		}
 		s.mu.Lock()
-		s.draining = false
+		s.gen = nil
+		s.opened = old.number
 		s.mu.Unlock()
-	}()
-	if !old.drained(drainFor) {
-		return errors.New("queries or appends did not end in time")
+		s.proxy.set(nil)
 	}
-	if err := old.db.Close(); err != nil {
-		// Close gives up half way when the disk is full again; what was
-		// acknowledged is in the log's files.
-		s.log.Warn("closing the store before opening it again", "err", err)
-	}
-	g, err := s.openGeneration(old.number + 1)
+	g, err := s.openGeneration(s.opened + 1)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.gen = g
+	s.gen, s.draining = g, false
 	s.mu.Unlock()
 	s.proxy.set(g.registry.Registry)
 	s.metrics.reopened.Inc()

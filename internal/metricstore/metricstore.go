@@ -51,6 +51,7 @@ type Store struct {
 	closed bool
 	// draining refuses new users while the generation is replaced.
 	draining bool
+	opened   uint64 // number of the last generation, while gen is nil
 
 	quarantined []Quarantined
 	disk        diskState
@@ -124,9 +125,7 @@ func open(ctx context.Context, c Config, log *slog.Logger, reg prometheus.Regist
 		return nil, dirProblem(c.Dir, err)
 	}
 	for _, q := range s.quarantined {
-		if q.New {
-			s.health.Set(q.condition())
-		}
+		s.health.Set(q.condition())
 	}
 
 	s.metrics = newMetrics(s)
@@ -201,16 +200,19 @@ func (s *Store) Close() error {
 	s.mu.RLock()
 	gen := s.gen
 	s.mu.RUnlock()
-	if !gen.drained(closeWait) {
+	if gen != nil && !gen.drained(closeWait) {
 		return &model.Problem{Code: "storage_busy", Text: fmt.Sprintf("%d queries or appends did not end within %s", gen.users.Load(), closeWait), Hint: "nothing acknowledged is lost; the next start checks the blocks"}
 	}
-	err := gen.db.Close()
+	var err error
+	if gen != nil {
+		err = gen.db.Close()
+	}
 	if cerr := s.engine.Close(); err == nil {
 		err = cerr
 	}
 	s.reg.Unregister(s.metrics)
 	s.reg.Unregister(s.proxy)
-	if err == nil {
+	if err == nil && gen != nil {
 		// Only a directory that was closed whole is trusted at the next start.
 		err = os.Remove(filepath.Join(s.cfg.Dir, uncleanMarker))
 	}

@@ -40,15 +40,15 @@ func snapshotLogs(dir string) logSnapshot {
 // repair is one segment that lost its end.
 type repair struct {
 	segment string // wal/00000003
-	offset  int64  // where the damage begins; -1 when the segment is gone whole
-	cut     int64  // bytes that are gone
+	offset  int64  // the damage begins before it: the reader has already taken the broken record's claimed length; -1 when the segment is gone whole
+	cut     int64  // bytes that are gone at least
 }
 
 func (r repair) text() string {
 	if r.offset < 0 {
 		return fmt.Sprintf("log segment %s came after a damaged one and was removed (%d bytes)", r.segment, r.cut)
 	}
-	return fmt.Sprintf("log segment %s was damaged at byte %d; the %d bytes behind it were cut off", r.segment, r.offset, r.cut)
+	return fmt.Sprintf("log segment %s is damaged before byte %d; the damaged record and all behind it, %d bytes or more, were cut off", r.segment, r.offset, r.cut)
 }
 
 // repaired lists what an opening changed.

@@ -1,0 +1,11 @@
+import { codes } from "./codes";
+import { explore } from "./explore";
+import { hardware } from "./hardware";
+import { kit } from "./kit";
+import { model } from "./model";
+import { now } from "./now";
+import { shell } from "./shell";
+import { status } from "./status";
+import { views } from "./views";
+
+export const en = { ...codes, ...explore, ...hardware, ...kit, ...model, ...now, ...shell, ...status, ...views } as const;

@@ -1,0 +1,98 @@
+// All words of the console. Keys are typed: a key that is missing in a
+// language, or a placeholder without its value, does not type-check.
+import { useSyncExternalStore } from "react";
+import { readPreference, writePreference } from "@/state/preferences";
+import { en } from "./en";
+import { zh } from "./zh";
+
+export type Lang = "en" | "zh";
+export const languages: readonly { id: Lang; name: string; html: string }[] = [
+  { id: "en", name: "English", html: "en" },
+  { id: "zh", name: "简体中文", html: "zh-CN" },
+];
+
+type Catalogue = typeof en;
+export type Key = keyof Catalogue;
+type Holes<S extends string> = S extends `${string}{${infer P}}${infer R}` ? P | Holes<R> : never;
+type Args<K extends Key> = [Holes<Catalogue[K]>] extends [never] ? [] : [Record<Holes<Catalogue[K]>, string | number>];
+/** Keys whose words have no placeholder: what tables of records carry. */
+export type PlainKey = { [K in Key]: [Holes<Catalogue[K]>] extends [never] ? K : never }[Key];
+export type Translate = <K extends Key>(key: K, ...args: Args<K>) => string;
+
+const catalogues: Record<Lang, Record<Key, string>> = { en, zh };
+
+export function isKey(key: string): key is Key {
+  return Object.hasOwn(en, key);
+}
+
+function fill(text: string, values: Record<string, string | number> | undefined): string {
+  return values ? text.replace(/\{(\w+)\}/g, (hole, name: string) => String(values[name] ?? hole)) : text;
+}
+
+function translator(lang: Lang): Translate {
+  return (key, ...args) => fill(catalogues[lang][key], args[0] as Record<string, string | number> | undefined);
+}
+
+const translators: Record<Lang, Translate> = { en: translator("en"), zh: translator("zh") };
+
+function toLang(text: string | null | undefined): Lang | null {
+  if (!text) return null;
+  if (/^zh/i.test(text)) return "zh";
+  if (/^en/i.test(text)) return "en";
+  return null;
+}
+
+/** ?lang of the address, else the stored choice, else the browser's, else English. */
+export function pickLang(search: string, stored: string | null, browser: readonly string[]): Lang {
+  const link = toLang(new URLSearchParams(search).get("lang"));
+  if (link) return link;
+  const kept = toLang(stored);
+  if (kept) return kept;
+  for (const l of browser) {
+    const known = toLang(l);
+    if (known) return known;
+  }
+  return "en";
+}
+
+let current: Lang = "en";
+const listeners = new Set<() => void>();
+
+function show(lang: Lang): void {
+  current = lang;
+  if (typeof document !== "undefined") document.documentElement.lang = languages.find((l) => l.id === lang)?.html ?? "en";
+  for (const l of listeners) l();
+}
+
+if (typeof window !== "undefined") show(pickLang(location.search, readPreference("lang"), navigator.languages));
+
+export function currentLang(): Lang {
+  return current;
+}
+
+/** The reader's choice; stored. A ?lang in the address is for the caller to remove. */
+export function setLang(lang: Lang): void {
+  writePreference("lang", lang);
+  show(lang);
+}
+
+export function useLang(): Lang {
+  return useSyncExternalStore(
+    (l) => (listeners.add(l), () => listeners.delete(l)),
+    currentLang,
+  );
+}
+
+/** Words for components; they change with the language. */
+export function useT(): Translate {
+  return translators[useLang()];
+}
+
+/** Words outside React (canvas, formatters): the language at the time of the call. */
+export const t: Translate = (key, ...args) => translators[current](key, ...args);
+
+/** Words that the server sent with a code: ours when the catalogue has the code, else the server's. */
+export function codeWords(tr: Translate, code: string | undefined, part: "text" | "remedy", fallback: string | undefined): string | undefined {
+  const key = `code.${code}.${part}`;
+  return code !== undefined && isKey(key) ? (tr as (k: Key) => string)(key) : fallback;
+}

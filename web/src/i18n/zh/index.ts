@@ -1,0 +1,12 @@
+import type { en } from "../en";
+import { codes } from "./codes";
+import { explore } from "./explore";
+import { hardware } from "./hardware";
+import { kit } from "./kit";
+import { model } from "./model";
+import { now } from "./now";
+import { shell } from "./shell";
+import { status } from "./status";
+import { views } from "./views";
+
+export const zh = { ...codes, ...explore, ...hardware, ...kit, ...model, ...now, ...shell, ...status, ...views } satisfies Record<keyof typeof en, string>;

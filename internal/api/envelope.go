@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"sightline/internal/model"
 )
@@ -32,16 +33,14 @@ func writeData(w http.ResponseWriter, r *http.Request, data any, warnings []stri
 	writeEnvelope(w, r, http.StatusOK, envelope{Status: "success", Data: data, Warnings: warnings})
 }
 
-// writeProblem answers an error. The sentence of a *model.Problem goes out as
-// it is, cause included; its hint goes into its own field.
+// writeProblem answers an error. The sentence goes out as it is, cause included;
+// the hint of a *model.Problem goes into its own field.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, errorType string, err error) {
 	e := envelope{Status: "error", ErrorType: errorType, Error: err.Error(), Code: model.CodeOf(err)}
 	var p *model.Problem
-	if errors.As(err, &p) && errors.Unwrap(err) == p.Err {
-		e.Error, e.Hint = p.Text, p.Hint
-		if p.Err != nil {
-			e.Error += ": " + p.Err.Error()
-		}
+	if errors.As(err, &p) && p.Hint != "" {
+		// A problem's sentence ends with its hint, which has its own field here.
+		e.Error, e.Hint = strings.TrimSuffix(e.Error, "; "+p.Hint), p.Hint
 	}
 	writeEnvelope(w, r, status, e)
 }

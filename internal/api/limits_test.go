@@ -148,6 +148,9 @@ func TestSources(t *testing.T) {
 	if a := f.post("/api/v1/write", body, h("X-Sightline-Source", "a b\"")...); a.status != 400 || a.env(t).Code != "source_invalid" {
 		t.Errorf("an odd source: %d %s", a.status, a.body)
 	}
+	if a := f.post("/api/v1/write", body, h("X-Sightline-Source", "http://gpu:8002/metrics")...); a.status != 400 {
+		t.Errorf("a writer took the name of a scrape target: %d", a.status)
+	}
 	g := newFixture(t, withTokens)
 	g.post("/api/v1/write", body, h("Authorization", "Bearer "+writeSecret)...)
 	g.post("/api/v1/write", body, h("Authorization", "Bearer "+writeSecret, "X-Sightline-Source", "node-8")...)
@@ -248,5 +251,17 @@ func TestCompression(t *testing.T) {
 	}
 	if a := f.get("/healthz", "Accept-Encoding", "gzip"); a.header.Get("Content-Encoding") != "" {
 		t.Error("a few bytes are compressed")
+	}
+}
+
+func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
+	o := newObserver(prometheus.NewRegistry(), nil)
+	now := time.Unix(1000, 0)
+	var got []bool
+	for _, after := range []time.Duration{0, time.Second, 59 * time.Second, 61 * time.Second} {
+		got = append(got, o.due("host_not_allowed", now.Add(after)))
+	}
+	if got[0] != true || got[1] || got[2] || !got[3] || !o.due("cross_origin", now) {
+		t.Errorf("due: %v", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +25,14 @@ type observer struct {
 	refused  *prometheus.CounterVec
 	panics   prometheus.Counter
 	log      *slog.Logger
+
+	mu     sync.Mutex
+	logged map[string]time.Time // reason → when a refusal was last logged
 }
+
+// logEvery spaces the log lines of refusals for one reason: who is refused
+// must not fill the log.
+const logEvery = time.Minute
 
 func newObserver(reg prometheus.Registerer, log *slog.Logger) *observer {
 	o := &observer{
@@ -36,6 +44,7 @@ func newObserver(reg prometheus.Registerer, log *slog.Logger) *observer {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sightline_http_refused_requests_total", Help: "HTTP requests refused before routing, by reason."}, []string{"reason"}),
 		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "sightline_http_panics_total", Help: "Panics recovered in HTTP handlers."}),
 		log:     log,
+		logged:  map[string]time.Time{},
 	}
 	reg.MustRegister(o.requests, o.duration, o.refused, o.panics)
 	return o
@@ -65,9 +74,23 @@ func (o *observer) wrap(handler string, next http.Handler) http.Handler {
 
 // refuse answers what never reached a route.
 func (o *observer) refuse(w http.ResponseWriter, r *http.Request, status int, err error) {
-	o.refused.WithLabelValues(model.CodeOf(err)).Inc()
-	o.log.Warn("request refused", "code", model.CodeOf(err), "remote", r.RemoteAddr, "host", clip(r.Host, 200))
+	code := model.CodeOf(err)
+	o.refused.WithLabelValues(code).Inc()
+	if o.due(code, time.Now()) {
+		o.log.Warn("request refused; more for this reason are only counted for a while", "code", code, "remote", r.RemoteAddr, "host", clip(r.Host, 200))
+	}
 	writeProblem(w, r, status, "refused", err)
+}
+
+// due reports whether a refusal for the reason may be logged at now.
+func (o *observer) due(reason string, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now.Sub(o.logged[reason]) < logEvery {
+		return false
+	}
+	o.logged[reason] = now
+	return true
 }
 
 // recovered turns a panic of a handler into a 500 and keeps the process alive.

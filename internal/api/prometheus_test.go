@@ -117,6 +117,9 @@ func TestPrometheusEndpointsAnswer(t *testing.T) {
 	if a := f.get("/api/v1/notifications/live"); a.status != http.StatusNoContent {
 		t.Errorf("live notifications: %d", a.status)
 	}
+	if a := f.do(f.request("HEAD", "/api/v1/query?query=1", nil)); a.status != 200 || len(a.body) != 0 {
+		t.Errorf("head: %d %s", a.status, a.body)
+	}
 	if a := f.get("/api/v1/no_such_thing"); a.status != 404 || a.env(t).Code != "path_unknown" {
 		t.Errorf("unknown path: %d %s", a.status, a.body)
 	}

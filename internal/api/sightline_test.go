@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -84,6 +85,7 @@ func TestErrorsOfQuestions(t *testing.T) {
 		{&model.Problem{Code: "not_ready", Text: "starting"}, 503, "not_ready", "starting"},
 		{&model.Problem{Code: "too_many_samples", Text: "too many"}, 422, "too_many_samples", "too many"},
 		{context.DeadlineExceeded, 503, "internal", "context deadline exceeded"},
+		{fmt.Errorf("series: %w", &model.Problem{Code: "signal_unknown", Text: "no such signal", Hint: "look"}), 400, "signal_unknown", "series: no such signal"},
 		{errors.New("boom"), 500, "internal", "boom"},
 	} {
 		f.canned.err = c.err

@@ -3,6 +3,7 @@ package api
 import (
 	"net"
 	"net/http"
+	"strings"
 
 	"sightline/internal/model"
 )
@@ -17,9 +18,10 @@ func (a *API) sourced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.Header.Get(sourceHeader)
 		switch {
-		case name != "" && !plainName(name):
+		// Scrape targets are sources under their URL: no writer may take that.
+		case name != "" && (!plainName(name) || strings.Contains(name, "//")):
 			writeProblem(w, r, http.StatusBadRequest, "bad_data", &model.Problem{
-				Code: "source_invalid", Text: "the header " + sourceHeader + " is not a plain name", Hint: "use at most 128 letters, digits or . _ - / : @",
+				Code: "source_invalid", Text: "the header " + sourceHeader + " is not a plain name", Hint: "use at most 128 letters, digits or . _ - / : @, and no //",
 			})
 			return
 		case name == "":

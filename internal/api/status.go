@@ -117,7 +117,7 @@ type IngestSource struct {
 	Name    string `json:"name"`
 	Series  int    `json:"series"`
 	Limit   int    `json:"limit"`
-	Refused int    `json:"refused"`
+	Refused uint64 `json:"refused"`
 	// Label is the label that takes ever new values, when one does.
 	Label string `json:"label,omitempty"`
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,10 +9,8 @@ import (
 
 	"github.com/prometheus/prometheus/prompb"
 
-	"sightline/internal/collect/scrape"
 	"sightline/internal/ingest"
 	"sightline/internal/metricstore"
-	"sightline/internal/model"
 )
 
 // TestRealStore wires the product's own store and guard behind the API: what
@@ -33,8 +30,17 @@ func TestRealStore(t *testing.T) {
 		guard := ingest.NewGuard(store.Appendable(), ingest.Limits{SeriesPerSource: 3}, d.Registerer, d.Health)
 		d.Engine, d.Queryable, d.Exemplars, d.Admin = store.Engine(), store.Queryable(), store.Exemplars(), store.Admin()
 		d.Appendable, d.WithSource = guard, ingest.WithSource
-		d.Storage = func() StorageStatus { return StorageFacts(store.Stats()) }
-		d.Ingest = func() IngestStatus { return IngestFacts(guard.Sources()) }
+		d.Storage = func() StorageStatus {
+			st := store.Stats()
+			return StorageStatus{Series: st.Series, RetentionSeconds: st.Retention.Seconds(), Newest: Moment{st.Newest}}
+		}
+		d.Ingest = func() IngestStatus {
+			var out IngestStatus
+			for _, s := range guard.Sources() {
+				out.Sources = append(out.Sources, IngestSource{Name: s.Name, Series: s.Series, Limit: s.Limit, Refused: uint64(s.Refused), Label: s.Label})
+			}
+			return out
+		}
 	})
 	now := time.Now()
 	ts := now.UnixMilli()
@@ -69,37 +75,5 @@ func TestRealStore(t *testing.T) {
 		if a := f.get(path); a.status != 200 {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
-	}
-}
-
-func TestTargetFacts(t *testing.T) {
-	now := time.Unix(1767225600, 0)
-	got := TargetFacts(scrape.TargetStatus{
-		ID: "http://u:hunter2@gpu:8002/metrics", URL: "http://u:hunter2@gpu:8002/metrics", Health: "down",
-		Error:      &model.Problem{Code: "target_unreachable", Text: "no answer", Hint: "start it", Err: errors.New("refused")},
-		Warnings:   []*model.Problem{{Code: "target_series_limit", Text: "too many"}},
-		LastScrape: now, LastDuration: 250 * time.Millisecond, Interval: 5 * time.Second, Samples: 7, Series: 5, SeriesLimit: 9, SeriesRefused: 2, RefusedLabel: "user",
-	}, []TargetDialect{{Name: "triton"}})
-	if strings.Contains(got.ID+got.URL, "hunter2") || got.Error.Text != "no answer: refused" || got.Warnings[0].Code != "target_series_limit" || *got.LastDurationSeconds != 0.25 || *got.Samples != 7 || *got.Series != 5 || got.RefusedLabel != "user" {
-		t.Errorf("target: %+v", got)
-	}
-	fresh := TargetFacts(scrape.TargetStatus{Health: "unknown"}, nil)
-	if fresh.Samples != nil || fresh.Series != nil || fresh.LastDurationSeconds != nil || fresh.Error != nil {
-		t.Errorf("a target that was never scraped has numbers: %+v", fresh)
-	}
-}
-
-func TestStorageFacts(t *testing.T) {
-	at := time.Unix(1767225600, 0)
-	got := StorageFacts(metricstore.Stats{Retention: time.Hour, Newest: at, Quarantined: []metricstore.Quarantined{{Block: "01ABC", Reason: "bad checksum", MinTime: at, MaxTime: at}}})
-	if got.RetentionSeconds != 3600 || !got.Oldest.IsZero() || len(got.Quarantined) != 1 || got.Quarantined[0].Name != "01ABC" || !got.Quarantined[0].From.Equal(at) {
-		t.Errorf("storage: %+v", got)
-	}
-}
-
-func TestIngestFacts(t *testing.T) {
-	got := IngestFacts([]ingest.SourceStatus{{Name: "a", Future: 2}, {Name: "b", Future: 1, TooOld: 4, Refused: 5, Label: "x"}})
-	if got.Dropped["future"] != 3 || got.Dropped["too_old"] != 4 || got.Sources[1].Refused != 5 || got.Sources[1].Label != "x" {
-		t.Errorf("ingest: %+v", got)
 	}
 }

@@ -18,6 +18,9 @@ type Config struct {
 
 	// Addresses to listen on, default 127.0.0.1:0 each.
 	ListenHTTP, ListenGRPC, ListenMetrics string
+	// AnyPortIfTaken makes the addresses wishes: where one is in use, a free
+	// port of the same host is taken instead.
+	AnyPortIfTaken bool
 
 	SummaryLatencies   bool          // Triton's summary_latencies=true
 	HistogramLatencies bool          // Triton's histogram_latencies=true

@@ -358,4 +358,11 @@ func TestDefaultModelsLoadAndDiffer(t *testing.T) {
 	if a, b := (*one.net.Load()).weightBytes(), (*two.net.Load()).weightBytes(); b <= a {
 		t.Errorf("version 2 has %d bytes of weights, version 1 %d", b, a)
 	}
+	// On a card of 512 MiB one image of 1024 by 1024 does not fit, and the stop
+	// of the engine does not wait for the models to be tuned again.
+	body, header = binaryBody(1, 1024)
+	code, _, b := call(t, "POST", "http://"+s.HTTPAddr()+"/v2/models/resnet_mini/versions/1/infer", body, header)
+	if code != 500 || !strings.Contains(decode(t, b).Error, "CUDA out of memory. Tried to allocate") {
+		t.Errorf("a megapixel: %d %s", code, b)
+	}
 }

@@ -40,6 +40,30 @@ func (c *card) Run(f func()) {
 	f()
 }
 
+// feed lets the card do a step every 5 ms until the end of the test. Call it
+// before start: the server must stop first.
+func (c *card) feed(t *testing.T) {
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+			select {
+			case c.gate <- struct{}{}:
+			case <-stop:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { close(stop); wg.Wait() })
+}
+
 func (c *card) Alloc(n int64) (func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,30 +312,11 @@ func TestStopLetsShortRequestsFinishAndTellsLongOnes(t *testing.T) {
 	c := smallConfig()
 	dev := &card{free: 1 << 30, gate: make(chan struct{})}
 	c.Accelerator, c.DrainTimeout = dev, 200*time.Millisecond
+	dev.feed(t)
 	r := start(t, c)
-	var wg sync.WaitGroup
-	stopFeed := make(chan struct{})
-	wg.Go(func() { // a step every 5 ms: the long answer takes a second
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-			case <-stopFeed:
-				return
-			}
-			select {
-			case dev.gate <- struct{}{}:
-			case <-stopFeed:
-				return
-			}
-		}
-	})
 	long := r.open(t.Context(), "POST", textPath, `{"prompt":" of","max_tokens":200,"stream":true,"temperature":0}`)
 	short := r.open(t.Context(), "POST", textPath, `{"prompt":" the","max_tokens":8,"stream":true,"temperature":0}`)
 	r.stop()
-	close(stopFeed)
-	wg.Wait()
 	for resp, want := range map[*http.Response]string{short: `"finish_reason":"length"`, long: "The engine is shutting down"} {
 		b, err := io.ReadAll(resp.Body)
 		resp.Body.Close()

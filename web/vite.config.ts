@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 import { mockServer } from "./mock/plugin.ts";
 
 // SIGHTLINE_URL points `npm run dev` at a running server; without it the mock answers.
@@ -11,6 +11,12 @@ const proxied = ["/api", "/readyz", "/healthz", "/federate", "/metrics"];
 export default defineConfig({
   plugins: [react(), tailwindcss(), ...(upstream ? [] : [mockServer()])],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  test: {
+    include: ["src/**/*.test.{ts,tsx}", "tests/**/*.test.ts", "mock/**/*.test.ts"],
+    // two fixed zones would hide bugs of a third: tests that need a zone say so
+    env: { TZ: "Asia/Shanghai" },
+    restoreMocks: true,
+  },
   server: upstream
     ? { proxy: Object.fromEntries(proxied.map((p) => [p, { target: upstream, changeOrigin: true }])) }
     : {},

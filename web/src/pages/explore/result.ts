@@ -98,7 +98,8 @@ export function errorPlace(message: string, expr: string): ErrorPlace | null {
 /** Unit of an expression when it is plainly one series' value, by the names' convention. */
 export function unitOfExpr(expr: string): string {
   const text = expr.trim();
-  const inner = /^(?:sum|avg|max|min|topk|bottomk|quantile)\s*(?:(?:by|without)\s*\([^)]*\))?\s*\((?:[\d.]+\s*,)?\s*([\s\S]*)\)\s*(?:(?:by|without)\s*\([^)]*\))?$/.exec(text);
+  // sum by (x) (…) and sum(…) by (x) say the same
+  const inner = /^(?:sum|avg|max|min|topk|bottomk|quantile)\s*(?:(?:by|without)\s*\([^)]*\))?\s*\((?:[\d.]+\s*,)?\s*([\s\S]*?)\)\s*(?:(?:by|without)\s*\([^)]*\))?$/.exec(text);
   const core = inner?.[1]?.trim() ?? text;
   const quantile = /^histogram_quantile\s*\(/.test(core) && /_seconds/.test(core);
   if (quantile) return "seconds";

@@ -5,7 +5,7 @@ export const hardware: Record<keyof typeof en, string> = {
   "hardware.filter": "筛选节点、GPU、模型  /",
   "hardware.count": "{nodes} 个节点上的 {gpus} 个 GPU",
   "hardware.shown": "{all} 个 GPU 中的 {shown} 个",
-  "hardware.marks": "{n} × {what}",
+  "hardware.marks": "{n} 个{what}",
   "hardware.colour": "着色依据",
   "hardware.scale": "颜色刻度",
   "hardware.grid": "按节点的 GPU",

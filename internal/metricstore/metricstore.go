@@ -137,7 +137,7 @@ func open(ctx context.Context, c Config, log *slog.Logger, reg prometheus.Regist
 	defer func() {
 		if err != nil {
 			reg.Unregister(s.metrics)
-			reg.Unregister(s.proxy)
+			s.proxy.clear()
 		}
 	}()
 
@@ -211,7 +211,7 @@ func (s *Store) Close() error {
 		err = cerr
 	}
 	s.reg.Unregister(s.metrics)
-	s.reg.Unregister(s.proxy)
+	s.proxy.clear()
 	if err == nil && gen != nil {
 		// Only a directory that was closed whole is trusted at the next start.
 		err = os.Remove(filepath.Join(s.cfg.Dir, uncleanMarker))

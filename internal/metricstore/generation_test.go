@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,7 +64,7 @@ func TestReadersAndWritersSurviveReopening(t *testing.T) {
 			t.Error(err)
 		}
 		for acknowledged[0].Load()+answers.Load() < before+20 && !t.Failed() {
-			time.Sleep(time.Millisecond) // let them work between two openings
+			runtime.Gosched() // let them work between two openings
 		}
 	}
 	stop.Store(true)

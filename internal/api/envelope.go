@@ -81,7 +81,7 @@ func answerStatus(err error) (int, string) {
 		return http.StatusServiceUnavailable, "timeout"
 	case "not_ready", "overloaded":
 		return http.StatusServiceUnavailable, "unavailable"
-	case "query_too_large", "too_many_samples":
+	case "query_too_large", "too_many_samples", "too_many_series":
 		return http.StatusUnprocessableEntity, "execution"
 	default:
 		return http.StatusBadRequest, "bad_data"

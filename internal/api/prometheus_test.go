@@ -200,14 +200,14 @@ func TestMalformedQuery(t *testing.T) {
 
 func TestExplainKnowsEveryErrorType(t *testing.T) {
 	for typ, want := range map[string]string{
-		"timeout": "query_timeout", "canceled": "canceled", "execution": "query_failed", "bad_data": "parameter_invalid", "internal": "internal",
+		"timeout": "query_timeout", "canceled": "query_cancelled", "execution": "query_failed", "bad_data": "parameter_invalid", "internal": "internal",
 		"unavailable": "unavailable", "not_found": "not_found", "not_acceptable": "not_acceptable", "": "internal",
 	} {
 		if got, _, _ := explain(typ, "something"); got != want {
 			t.Errorf("%q: %q, want %q", typ, got, want)
 		}
 	}
-	if got, _, _ := explain("execution", "query processing would load too many samples into memory in query execution"); got != "too_many_samples" {
+	if got, _, _ := explain("execution", "query processing would load too many samples into memory in query execution"); got != "query_too_many_samples" {
 		t.Error(got)
 	}
 }

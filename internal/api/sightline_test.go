@@ -87,7 +87,7 @@ func TestErrorsOfQuestions(t *testing.T) {
 		{&model.Problem{Code: "query_timeout", Text: "too long"}, 503, "query_timeout", "too long"},
 		{&model.Problem{Code: "query_cancelled", Text: "gone"}, 499, "query_cancelled", "gone"},
 		{&model.Problem{Code: "query_too_many_samples", Text: "too many"}, 422, "query_too_many_samples", "too many"},
-		{context.DeadlineExceeded, 503, "internal", "context deadline exceeded"},
+		{context.DeadlineExceeded, 503, "query_timeout", "the answer took longer than 30s: context deadline exceeded"},
 		{fmt.Errorf("series: %w", &model.Problem{Code: "signal_unknown", Text: "no such signal", Hint: "look"}), 400, "signal_unknown", "series: no such signal"},
 		{errors.New("boom"), 500, "internal", "boom"},
 	} {

@@ -3,11 +3,6 @@
 // people run. accel models the accelerator card that an engine believes it
 // uses, vision is an image classifier behind the KServe v2 protocol, chat a
 // small language model behind the OpenAI one. Everything that a card would
-// report and a CPU cannot carries the mark Mark.
+// report and a CPU cannot carries the
+// label simulated="true".
 package demo
-
-// MarkLabel and MarkValue are the label that every simulated series carries.
-const (
-	MarkLabel = "simulated"
-	MarkValue = "true"
-)

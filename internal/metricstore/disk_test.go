@@ -3,6 +3,7 @@ package metricstore
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,11 +88,19 @@ func TestWritesStopBeforeTheDiskIsFullAndResume(t *testing.T) {
 	}
 }
 
+// A batch must span several pages of the log, 32 KiB each, and not compress: then
+// the failing write leaves a record without its end.
+const tornSeries = 10_000
+
+func tornValue(batch, n int) float64 {
+	return math.Sqrt(float64(batch*tornSeries + n + 2))
+}
+
 // TestATornLogIsRepairedWhenSpaceReturns fills the disk behind the gate's back,
 // tears the log in the middle of a record, and wants every acknowledged sample
 // back, both after the store opened itself again and after a restart.
 func TestATornLogIsRepairedWhenSpaceReturns(t *testing.T) {
-	dir := tmpfs(t, "size=16m")
+	dir := tmpfs(t, "size=64m")
 	c := DefaultConfig(dir)
 	c.DiskReserve = 0
 	h := health.New(nil, nil)
@@ -104,10 +113,9 @@ func TestATornLogIsRepairedWhenSpaceReturns(t *testing.T) {
 	acknowledged := map[string]float64{}
 	batch := func(i int) error {
 		app := s.Appendable().AppenderV2(context.Background())
-		for n := range 500 {
-			// Values and names that do not compress, for records of many pages.
+		for n := range tornSeries {
 			ls := labels.FromStrings("__name__", "y", "n", fmt.Sprintf("%d-%x", n, uint64(n+1)*0x9e3779b97f4a7c15))
-			if _, err := app.Append(0, ls, 0, now+int64(i)*1000, float64(i)+float64(n)/7, nil, nil, storage.AOptions{}); err != nil {
+			if _, err := app.Append(0, ls, 0, now+int64(i)*1000, tornValue(i, n), nil, nil, storage.AOptions{}); err != nil {
 				_ = app.Rollback()
 				return err
 			}
@@ -115,8 +123,8 @@ func TestATornLogIsRepairedWhenSpaceReturns(t *testing.T) {
 		if err := app.Commit(); err != nil {
 			return err
 		}
-		for n := range 500 {
-			acknowledged[fmt.Sprintf("%d-%x@%d", n, uint64(n+1)*0x9e3779b97f4a7c15, now+int64(i)*1000)] = float64(i) + float64(n)/7
+		for n := range tornSeries {
+			acknowledged[fmt.Sprintf("%d-%x@%d", n, uint64(n+1)*0x9e3779b97f4a7c15, now+int64(i)*1000)] = tornValue(i, n)
 		}
 		return nil
 	}
@@ -125,7 +133,7 @@ func TestATornLogIsRepairedWhenSpaceReturns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ballast := fill(t, dir, 60<<10)
+	ballast := fill(t, dir, 100<<10)
 	var failed error
 	i := 5
 	for ; i < 100 && failed == nil; i++ {

@@ -103,12 +103,17 @@ func run(t *testing.T, c Config, l ingest.Limits) *rig {
 // eventually polls: what is waited for happens over real sockets.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	within(t, 15*time.Second, what, ok)
+}
+
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
 		if ok() {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 15 s: %s", what)
+			t.Fatalf("not within %s: %s", limit, what)
 		}
 	}
 }

@@ -291,3 +291,53 @@ func TestConcurrentUse(t *testing.T) {
 		t.Errorf("%d bytes leaked", used)
 	}
 }
+
+func TestIdentityIsStableAndUnique(t *testing.T) {
+	a, b, c := New(Config{Node: "n"}), New(Config{Node: "n"}), New(Config{Node: "n", Index: 1})
+	if a.UUID() != b.UUID() || a.UUID() == c.UUID() || len(a.UUID()) != len("GPU-8f3a2c11-4b7e-9d05-6c1a-2e5f7b90a3d4") {
+		t.Errorf("UUIDs %s, %s and %s", a.UUID(), b.UUID(), c.UUID())
+	}
+	if c.Node() != "n" || c.Index() != 1 {
+		t.Errorf("node %q index %d", c.Node(), c.Index())
+	}
+	a.SetPowerLimit(99)
+	if a.PowerLimit() != 99 || a.Snapshot().PowerLimitWatts != 99 {
+		t.Error("a new power limit does not show at once")
+	}
+}
+
+// Streams that together ask for more than the card has get the whole card,
+// and what they leave behind is nothing.
+func TestLoadsAddUpToTheWholeCard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := fake(Config{Streams: 3})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { d.RunLoad(Load{SM: 0.5, DRAM: 0.1}, func() { time.Sleep(time.Second) }) })
+		}
+		wg.Wait()
+		d.Sample()
+		s := d.Snapshot()
+		near(t, "SM active", s.Load.SM, 1, 1e-9)
+		near(t, "DRAM active", s.Load.DRAM, 0.3, 1e-9)
+		near(t, "busy", s.Busy, 1, 1e-9)
+		time.Sleep(time.Second)
+		d.Sample()
+		if s := d.Snapshot(); s.Load != (Load{}) || s.Busy != 0 {
+			t.Errorf("an idle card shows %+v", s)
+		}
+	})
+}
+
+func TestWorkThatPanicsGivesTheStreamBack(t *testing.T) {
+	d := New(Config{})
+	func() {
+		defer func() { _ = recover() }()
+		d.Run(func() { panic("kernel fault") })
+	}()
+	if s, ok := d.TryAcquire(); !ok || d.work.active != 0 {
+		t.Error("the stream of work that panicked is lost")
+	} else {
+		s.Release()
+	}
+}

@@ -18,12 +18,15 @@ type Config struct {
 
 	// Addresses to listen on, default 127.0.0.1:0 each.
 	ListenHTTP, ListenGRPC, ListenMetrics string
+	// AnyPortIfTaken makes the addresses wishes: where one is in use, a free
+	// port of the same host is taken instead.
+	AnyPortIfTaken bool
 
 	SummaryLatencies   bool          // Triton's summary_latencies=true
 	HistogramLatencies bool          // Triton's histogram_latencies=true
-	ContextBytes       int64         // device memory of the context, default 64 MiB
+	ContextBytes       int64         // device memory taken at the start, default half of the card: servers preallocate
 	MaxBodyBytes       int64         // largest request, default 64 MiB as Triton's
-	DrainTimeout       time.Duration // how long a stop waits for queued requests, default 5 s
+	DrainTimeout       time.Duration // how long a stop waits for queued requests, default 3 s
 	Log                *slog.Logger
 }
 
@@ -45,8 +48,8 @@ type ModelConfig struct {
 	AllowTimeoutOverride bool          // requests may carry a parameter timeout, in µs
 	Instances            int           // instance_group count, default 1
 	// RecoveryPasses is the work of loading again after the context was lost:
-	// forward passes on the host with which the engine is tuned anew. Default
-	// 300, about three seconds.
+	// forward passes on the host with which each version is tuned anew. Default
+	// 150, about two seconds.
 	RecoveryPasses int
 }
 
@@ -81,13 +84,14 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	if c.ContextBytes == 0 {
-		c.ContextBytes = 64 * accel.MiB
+		total, _, _ := c.Device.Memory()
+		c.ContextBytes = total / 2
 	}
 	if c.MaxBodyBytes == 0 {
 		c.MaxBodyBytes = 64 << 20
 	}
 	if c.DrainTimeout == 0 {
-		c.DrainTimeout = 5 * time.Second
+		c.DrainTimeout = 3 * time.Second
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -116,7 +120,7 @@ func (m ModelConfig) withDefaults() (ModelConfig, error) {
 	set(&m.Hidden, 1024)
 	set(&m.MaxBatchSize, 8)
 	set(&m.Instances, 1)
-	set(&m.RecoveryPasses, 300)
+	set(&m.RecoveryPasses, 150)
 	if len(m.Versions) == 0 {
 		m.Versions = []VersionConfig{{Version: "1"}}
 	}

@@ -39,7 +39,7 @@ func (c clockwork) activationBytes(batch, h, w int) int64 {
 func fakeRepo(t *testing.T, m ModelConfig, dev accel.Config) *repository {
 	t.Helper()
 	dev.Stretch = time.Sleep
-	cfg, err := Config{Device: accel.New(dev), Models: []ModelConfig{m}, SummaryLatencies: true, HistogramLatencies: true}.withDefaults()
+	cfg, err := Config{Device: accel.New(dev), Models: []ModelConfig{m}, ContextBytes: 64 * accel.MiB, SummaryLatencies: true, HistogramLatencies: true}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +385,7 @@ func TestUnloadAndTheStatesOfARepository(t *testing.T) {
 }
 
 func TestLoadThatDoesNotFitSaysSo(t *testing.T) {
-	cfg, err := Config{Device: accel.New(accel.Config{MemoryBytes: 70 * accel.MiB, ReservedBytes: 1}), Models: []ModelConfig{fakeModel()}}.withDefaults()
+	cfg, err := Config{Device: accel.New(accel.Config{MemoryBytes: 70 * accel.MiB, ReservedBytes: 1}), ContextBytes: 64 * accel.MiB, Models: []ModelConfig{fakeModel()}}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}

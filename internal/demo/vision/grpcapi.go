@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	rpcstats "google.golang.org/grpc/stats"
+
 	"sightline/internal/demo/kservepb"
 )
 
@@ -130,10 +132,26 @@ func (g *grpcAPI) RepositoryModelUnload(_ context.Context, q *kservepb.Repositor
 	return &kservepb.RepositoryModelUnloadResponse{}, nil
 }
 
-// ModelInfer runs one inference. The message was received and decoded before
-// this call, so receive_us covers only the conversion.
+// arrivals stamps each call with the time at which its headers came, before
+// the message is read and decoded, so that receive_us covers that too.
+type arrivals struct{}
+
+type arrivalKey struct{}
+
+// TagRPC implements the gRPC library's stats.Handler, as do the three below it.
+func (arrivals) TagRPC(ctx context.Context, _ *rpcstats.RPCTagInfo) context.Context {
+	return context.WithValue(ctx, arrivalKey{}, time.Now())
+}
+func (arrivals) HandleRPC(context.Context, rpcstats.RPCStats)                         {}
+func (arrivals) TagConn(ctx context.Context, _ *rpcstats.ConnTagInfo) context.Context { return ctx }
+func (arrivals) HandleConn(context.Context, rpcstats.ConnStats)                       {}
+
+// ModelInfer runs one inference.
 func (g *grpcAPI) ModelInfer(ctx context.Context, q *kservepb.ModelInferRequest) (*kservepb.ModelInferResponse, error) {
-	begin := time.Now()
+	begin, ok := ctx.Value(arrivalKey{}).(time.Time)
+	if !ok {
+		begin = time.Now() // called without a server
+	}
 	req, f := fromProto(q)
 	if f != nil {
 		return nil, f.grpcError()

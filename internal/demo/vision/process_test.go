@@ -19,6 +19,7 @@ import (
 
 	"sightline/internal/demo/accel"
 	"sightline/internal/demo/kservepb"
+	"sightline/internal/model"
 )
 
 // binaryBody is an infer request with one binary input and timing asked for.
@@ -316,5 +317,52 @@ func TestControlsChangeARunningEngine(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s passes", what)
 		}
+	}
+}
+
+func TestATakenPortIsSaidOrReplaced(t *testing.T) {
+	dev := accel.New(accel.Config{})
+	s := serve(t, Config{Models: []ModelConfig{small()}, Device: dev})
+	taken := Config{Device: accel.New(accel.Config{}), ListenHTTP: s.HTTPAddr()}
+	if _, err := New(taken); model.CodeOf(err) != "port_in_use" || !strings.Contains(err.Error(), s.HTTPAddr()) {
+		t.Errorf("a taken port gives %v", err)
+	}
+	taken.AnyPortIfTaken = true
+	other, err := New(taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.closeListeners()
+	if other.HTTPAddr() == s.HTTPAddr() || other.HTTPAddr() == "" {
+		t.Errorf("the replacement is %q", other.HTTPAddr())
+	}
+}
+
+// The default model is a few milliseconds of work, and both versions differ.
+func TestDefaultModelsLoadAndDiffer(t *testing.T) {
+	s := serve(t, Config{})
+	body, header := binaryBody(1, 64)
+	infer := map[string]int64{}
+	for _, v := range []string{"1", "2"} {
+		code, _, b := call(t, "POST", "http://"+s.HTTPAddr()+"/v2/models/resnet_mini/versions/"+v+"/infer", body, header)
+		if code != 200 {
+			t.Fatalf("version %s: %d %s", v, code, b)
+		}
+		infer[v] = decode(t, b).Parameters["compute_infer_us"]
+	}
+	if infer["1"] < 1000 || infer["2"] < 1000 {
+		t.Errorf("execution takes %v µs; that is not the work of a network of this size", infer)
+	}
+	one, _ := s.repo.find("resnet_mini", "1")
+	two, _ := s.repo.find("resnet_mini", "2")
+	if a, b := (*one.net.Load()).weightBytes(), (*two.net.Load()).weightBytes(); b <= a {
+		t.Errorf("version 2 has %d bytes of weights, version 1 %d", b, a)
+	}
+	// On a card of 512 MiB one image of 1024 by 1024 does not fit, and the stop
+	// of the engine does not wait for the models to be tuned again.
+	body, header = binaryBody(1, 1024)
+	code, _, b := call(t, "POST", "http://"+s.HTTPAddr()+"/v2/models/resnet_mini/versions/1/infer", body, header)
+	if code != 500 || !strings.Contains(decode(t, b).Error, "CUDA out of memory. Tried to allocate") {
+		t.Errorf("a megapixel: %d %s", code, b)
 	}
 }

@@ -133,7 +133,7 @@ func (r *repository) unload(name string) *failure {
 	m, known := r.models[name]
 	if !known {
 		r.mu.Unlock()
-		return invalid(fmt.Sprintf("failed to unload '%s', versions that are still available: none, model not found", name))
+		return invalid(fmt.Sprintf("failed to unload '%s', model is not in the repository", name))
 	}
 	var gone []*version
 	for _, s := range m.slots {

@@ -78,6 +78,9 @@ func (v *version) load(passes int) error {
 	}
 	probe := make([]float32, channelsIn*v.model.Height*v.model.Width)
 	for range passes {
+		if v.life != nil && v.life.Err() != nil {
+			break // being stopped: nobody will use the engine
+		}
 		net.infer(probe, 1, v.model.Height, v.model.Width, 1)
 	}
 	v.net.Store(&net)

@@ -51,13 +51,26 @@ func New(cfg Config) (*Server, error) {
 		addr string
 		to   *net.Listener
 	}{{cfg.ListenHTTP, &s.http}, {cfg.ListenGRPC, &s.grpc}, {cfg.ListenMetrics, &s.metrics}} {
-		if *l.to, err = net.Listen("tcp", l.addr); err != nil {
+		if *l.to, err = listen(l.addr, cfg.AnyPortIfTaken); err != nil {
 			s.closeListeners()
 			dctx.close()
 			return nil, problem("port_in_use", fmt.Sprintf("the vision engine cannot listen on %s: %v", l.addr, err), "stop what uses the port or choose another one")
 		}
 	}
 	return s, nil
+}
+
+// listen opens addr, or with fallback a free port of its host.
+func listen(addr string, fallback bool) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err == nil || !fallback {
+		return l, err
+	}
+	host, _, bad := net.SplitHostPort(addr)
+	if bad != nil {
+		return nil, err
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, "0"))
 }
 
 func (s *Server) closeListeners() {
@@ -88,7 +101,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	web := &http.Server{Handler: httpAPI(s.repo, s.cfg.MaxBodyBytes), ReadHeaderTimeout: 10 * time.Second}
 	met := &http.Server{Handler: metricsAPI(s.repo, s.host, s.cfg), ReadHeaderTimeout: 10 * time.Second}
-	rpc := grpc.NewServer(grpc.MaxRecvMsgSize(int(s.cfg.MaxBodyBytes)))
+	rpc := grpc.NewServer(grpc.MaxRecvMsgSize(int(s.cfg.MaxBodyBytes)), grpc.StatsHandler(arrivals{}))
 	kservepb.RegisterGRPCInferenceServiceServer(rpc, &grpcAPI{repo: s.repo})
 
 	failed := make(chan error, 3)

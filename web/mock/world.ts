@@ -168,7 +168,16 @@ function row(m: ModelFacts, at: number, window: number, points: number): NowRow 
 }
 
 export function now(scenario: Scenario, at: number, window: number, points: number): NowAnswer {
-  return { at, window_seconds: window, step_seconds: 5, rows: facts(scenario).map((m) => row(m, at, window, points)) };
+  const rows = facts(scenario).map((m) => row(m, at, window, points));
+  // a large fleet always has something wrong somewhere
+  if (scenario === "many")
+    rows.forEach((r, i) => {
+      if (i % 23 === 7) Object.assign(r, { stale: true, last_sample: at - 95 - i });
+      if (i % 17 === 4) r.error_ratio = { ...r.error_ratio, value: 0.014 };
+      if (i % 41 === 9) r.error_ratio = { ...r.error_ratio, value: 0.083 };
+      if (i % 13 === 3) for (const k of ["gpu_busy", "gpu_memory"] as const) r[k] = { value: null, reason: { code: "no_gpu_exporter", text: "nothing that was recognised observes this GPU", remedy: "scrape dcgm-exporter of the node, usually at port 9400" } };
+    });
+  return { at, window_seconds: window, step_seconds: 5, rows };
 }
 
 export interface SeriesAsk {
@@ -263,6 +272,14 @@ export function hardware(scenario: Scenario, at: number): HardwareAnswer {
       clock_limited: { value: null, reason: { code: "dcgm_field_off", text: "dcgm-exporter does not collect clock reasons here", remedy: "add DCGM_FI_DEV_CLOCKS_EVENT_REASONS to its counters file" } },
       xid: { value: 0, signal: "gpu:xid:rate", source: "dcgm", simulated: true },
     };
+    const n = byNode.size * 8 + (byNode.get(g.node)?.length ?? 0);
+    if (scenario === "many") {
+      if (n === 19) gpu.xid = { ...gpu.xid, value: 0.2 };
+      if (n % 37 === 12) gpu.clock_limited = { value: 0.42, signal: "gpu:clock_limited:ratio", source: "dcgm", method: "counter" };
+      if (n % 53 === 30) gpu.temperature_celsius = { ...gpu.temperature_celsius, value: 88 };
+      if (n % 61 === 22) gpu.memory_used_bytes = { ...gpu.memory_used_bytes, value: 15.9 * 2 ** 30 };
+      if (n % 29 === 11) gpu.busy = { value: null, reason: { code: "dcgm_field_off", text: "the exporter's counter file does not list this field", remedy: "add DCGM_FI_DEV_GPU_UTIL to the counter file of dcgm-exporter" } };
+    }
     byNode.set(g.node, [...(byNode.get(g.node) ?? []), gpu]);
   }
   return { nodes: [...byNode].map(([node, gpus]) => ({ node, gpus })) };

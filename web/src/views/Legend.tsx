@@ -73,9 +73,9 @@ export function Legend({ ref, xs, lines, zone, display, hidden, maxHeight, onTog
         <colgroup>
           <col />
           <col className="w-[4.5rem]" />
-          <col className="w-14" />
-          <col className="w-14" />
-          <col className="w-14" />
+          <col className="w-[3.75rem]" />
+          <col className="w-[3.75rem]" />
+          <col className="w-[3.75rem]" />
         </colgroup>
         <thead className="sticky top-0 z-[1] bg-raised text-2xs text-faint">
           <tr>
@@ -104,7 +104,7 @@ export function Legend({ ref, xs, lines, zone, display, hidden, maxHeight, onTog
               <tr key={l.key} className={`data-focus:bg-hover hover:bg-hover ${off ? "text-faint" : ""}`} onMouseEnter={() => onFocus(l.key)} onMouseLeave={() => onFocus(null)}>
                 <td className="max-w-0 py-0 pr-2">
                   <button type="button" aria-pressed={!off} title={l.title ? `${l.name}\n${l.title}` : l.name} onClick={(e) => onToggle(l.key, !(e.ctrlKey || e.metaKey || e.shiftKey))} className="flex w-full min-w-0 items-center gap-1.5 text-left leading-[18px]">
-                    <span aria-hidden className="w-2.5 shrink-0 border-t-2" style={{ borderColor: off ? "var(--line-strong)" : slotVar(l.slot), borderTopStyle: l.dashed ? "dashed" : "solid" }} />
+                    <span aria-hidden className="w-3 shrink-0 border-t-2" style={{ borderColor: off ? "var(--line-strong)" : slotVar(l.slot), borderTopStyle: l.dashed ? "dotted" : "solid" }} />
                     <span className={`truncate ${off ? "line-through" : ""}`}>{l.name}</span>
                   </button>
                 </td>

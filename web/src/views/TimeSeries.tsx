@@ -186,7 +186,7 @@ export const TimeSeries = memo(function TimeSeries(p: TimeSeriesProps) {
   return (
     <>
       {legend === "side" ? (
-        <div className="grid grid-cols-1 gap-x-4 gap-y-1 lg:grid-cols-[minmax(0,1fr)_25rem]">
+        <div className="grid grid-cols-1 gap-x-4 gap-y-1 lg:grid-cols-[minmax(0,1fr)_27rem]">
           {plotBox}
           {table}
         </div>

@@ -12,10 +12,14 @@ export function hashOf(text: string): number {
   return h >>> 0;
 }
 
+/** The first slots are the hues that differ most; the others are for crowded views. */
+export const clearSlots = 10;
+
 /**
- * A slot for each key. A key prefers the slot that its own name gives, so it has the same colour on every page; where two
- * keys of one view want the same slot, the one later in the alphabet moves to the next free one, so lines of one view
- * differ while there are slots. Keys that `kept` knows keep what they had, so a newcomer never recolours its neighbours.
+ * A slot for each key. A key prefers the slot that its own name gives among the clear ones, so it has the same colour on
+ * every page; where two keys of one view want the same slot, the one later in the alphabet moves to the next free one,
+ * first among the clear ones, so lines of one view differ while there are slots. Keys that `kept` knows keep what they
+ * had, so a newcomer never recolours its neighbours.
  */
 export function assignSlots(keys: readonly string[], kept?: ReadonlyMap<string, number>, slots = seriesSlots): Map<string, number> {
   const out = new Map<string, number>();
@@ -28,19 +32,22 @@ export function assignSlots(keys: readonly string[], kept?: ReadonlyMap<string, 
       taken.add(slot);
     }
   }
+  const clear = Math.min(clearSlots, slots);
   for (const key of sorted) {
     if (out.has(key)) continue;
-    const want = hashOf(key) % slots;
-    let slot = want + 1;
-    for (let i = 0; i < slots; i++) {
-      const next = ((want + i) % slots) + 1;
-      if (!taken.has(next)) {
-        slot = next;
-        break;
-      }
-    }
+    const hash = hashOf(key);
+    const slot = free(hash % clear, 0, clear, taken) ?? free(hash % Math.max(1, slots - clear), clear, slots - clear, taken) ?? (hash % slots) + 1;
     out.set(key, slot);
     taken.add(slot);
   }
   return out;
+}
+
+/** The next free slot of `count` after `first`, beginning at `want`. */
+function free(want: number, first: number, count: number, taken: ReadonlySet<number>): number | undefined {
+  for (let i = 0; i < count; i++) {
+    const slot = first + ((want + i) % count) + 1;
+    if (!taken.has(slot)) return slot;
+  }
+  return undefined;
 }

@@ -128,7 +128,7 @@ function summed(raw: readonly Raw[]): Raw[] {
   return [...out.values()];
 }
 
-/** Limits that are the same for every entity are one line without a name. */
+/** A limit that is the same for every entity, or the only one, is one line without a name. */
 function mergedLimits(raw: readonly Raw[]): Raw[] {
   const out: Raw[] = [];
   const done = new Set<string>();
@@ -140,7 +140,7 @@ function mergedLimits(raw: readonly Raw[]): Raw[] {
     if (done.has(r.line.id)) continue;
     const all = raw.filter((x) => x.line.id === r.line.id);
     const of = (x: Raw) => x.values.find((v) => v !== null);
-    const same = all.length > 1 && all.every((x) => of(x) === of(r) && x.values.every((v) => v === null || v === of(r)));
+    const same = all.length === 1 || all.every((x) => of(x) === of(r) && x.values.every((v) => v === null || v === of(r)));
     if (same) {
       done.add(r.line.id);
       const values = r.values.map((v, i) => v ?? all.find((x) => x.values[i] != null)?.values[i] ?? null);

@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import type { Zone } from "@/state/time";
 import type { Gap, Num } from "./align";
 import { look, slotColour } from "./look";
+import { packed, rasterFrom, rasterise, type RasterLine } from "./raster";
 import { tickStep, valueRange, type AxisKind } from "./scales";
 import { cumulate } from "./stack";
 import { timeTick } from "./ticks";
@@ -28,6 +29,8 @@ export interface PlotState {
   lines: readonly PlotLine[];
   gaps: readonly Gap[];
   hidden: ReadonlySet<string>;
+  /** Key of the line under the pointer. */
+  focus?: string | null;
   /** Value of a tick in the axis' unit. */
   tick: (value: number, step: number) => string;
   onBrush?: (x0: number, x1: number, width: number) => void;
@@ -78,7 +81,42 @@ function withAlpha(colour: string, alpha: number): string {
   return `rgb(${n >> 16} ${(n >> 8) & 255} ${n & 255} / ${alpha})`;
 }
 
+/** Whether there are so many lines that they are drawn as pixels. */
+function rastered(s: PlotState): boolean {
+  return !s.stacked && s.lines.length > rasterFrom;
+}
+
+/** Draws all lines as pixels: into memory, then over the grid in one go. */
+function drawRaster(u: uPlot, s: PlotState, buffer: { canvas?: OffscreenCanvas }): void {
+  const { bbox, ctx } = u;
+  const width = Math.round(bbox.width);
+  const height = Math.round(bbox.height);
+  const min = u.scales.y?.min;
+  const max = u.scales.y?.max;
+  const times = u.data[0];
+  if (width < 1 || height < 1 || min == null || max == null) return;
+  const columns = new Int32Array(times.length);
+  const perSecond = width / Math.max(1e-9, s.to - s.from);
+  for (let i = 0; i < times.length; i++) columns[i] = Math.round(((times[i] ?? 0) - s.from) * perSecond);
+  const focus = s.focus == null ? -1 : s.lines.findIndex((l) => l.key === s.focus);
+  const shown: RasterLine[] = [];
+  s.lines.forEach((l, i) => {
+    if (i === focus || !u.series[i + 1]?.show) return;
+    shown.push({ values: u.data[i + 1] ?? [], colour: packed(slotColour(l.slot), focus < 0 ? 1 : 0.25), ...(l.stepped ? { stepped: true } : {}) });
+  });
+  const top = s.lines[focus];
+  if (top) shown.push({ values: u.data[focus + 1] ?? [], colour: packed(slotColour(top.slot)), ...(top.stepped ? { stepped: true } : {}) });
+  const pixels = new Uint32Array(width * height);
+  rasterise(pixels, { width, height, columns, min, max }, shown);
+  buffer.canvas ??= new OffscreenCanvas(width, height);
+  if (buffer.canvas.width !== width) buffer.canvas.width = width;
+  if (buffer.canvas.height !== height) buffer.canvas.height = height;
+  buffer.canvas.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
+  ctx.drawImage(buffer.canvas, Math.round(bbox.left), Math.round(bbox.top));
+}
+
 function seriesOf(line: PlotLine, s: PlotState, count: number): uPlot.Series {
+  const raster = rastered(s);
   const stepped = line.stepped ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
   return {
     label: line.key,
@@ -91,7 +129,7 @@ function seriesOf(line: PlotLine, s: PlotState, count: number): uPlot.Series {
     ...(s.stacked && !line.dashed ? { fill: () => withAlpha(slotColour(line.slot), 0.38) } : {}),
     ...(!s.stacked && !line.dashed && count === 1 ? { fill: () => withAlpha(slotColour(line.slot), 0.1) } : {}),
     ...(line.dashed ? { dash: [4, 4] } : {}),
-    ...(stepped ? { paths: stepped } : {}),
+    ...(raster ? { paths: () => null } : stepped ? { paths: stepped } : {}),
     points: {
       // a point without neighbours would not be seen as a line
       show: false,
@@ -147,6 +185,8 @@ export function plotOptions(s: PlotState, size: PlotSize, syncKey: string): uPlo
   const font = `11px ${look().font}`;
   const count = s.lines.filter((l) => !l.dashed).length;
   const ticks = Math.max(2, Math.floor((size.height - 28) / 22));
+  const raster = rastered(s);
+  const buffer: { canvas?: OffscreenCanvas } = {};
   let brushing = false;
   return {
     ...size,
@@ -211,6 +251,7 @@ export function plotOptions(s: PlotState, size: PlotSize, syncKey: string): uPlo
     },
     hooks: {
       drawClear: [(u) => drawGaps(u, s)],
+      ...(raster ? { draw: [(u: uPlot) => drawRaster(u, s, buffer)] } : {}),
       setSelect: [
         (u) => {
           const { left, width } = u.select;
@@ -230,7 +271,8 @@ export function plotOptions(s: PlotState, size: PlotSize, syncKey: string): uPlo
       ],
       setSeries: [
         (_u, i) => {
-          s.onFocus?.(i === null ? null : (s.lines[i - 1]?.key ?? null));
+          s.focus = i === null ? null : (s.lines[i - 1]?.key ?? null);
+          s.onFocus?.(s.focus);
         },
       ],
     },

@@ -24,6 +24,7 @@ describe("units", () => {
   });
   it("writes three significant digits and a dash for what is missing", () => {
     expect([0, 0.0123, 0.123, 1.234, 12.34, 123.4, 1234.5].map(numberText).map((s) => s.replace(/\s/g, " "))).toEqual(["0", "0.0123", "0.123", "1.23", "12.3", "123", "1 235"]);
+    expect([0.00523, 0.00012, 1e-9].map(numberText)).toEqual(["0.0052", "0.00012", "<0.00001"]);
     expect(inUnit(displayUnit("seconds", 1), null)).toBe("—");
     expect(withUnit(displayUnit("ratio", 1), 0.5)).toBe("50.0%");
     expect(withUnit(displayUnit("seconds", 0.05), 0.05)).toBe("50.0 ms");
@@ -33,6 +34,7 @@ describe("units", () => {
     expect(tickText(ms, 0.01, 0.01)).toBe("10");
     expect(tickText(ms, 0.0105, 0.0005)).toBe("10.5");
     expect(tickText(displayUnit("ratio", 1), 0.25, 0.25)).toBe("25");
+    expect([0, 0.0025, 0.005].map((v) => tickText(displayUnit("ratio", 1), v, 0.0025))).toEqual(["0.00", "0.25", "0.50"]);
   });
 });
 

@@ -62,14 +62,15 @@ function fixed(digits: number): Intl.NumberFormat {
   return f;
 }
 
-/** Three significant digits, thousands grouped, never an exponent; zero is "0". */
+/** Three significant digits, fewer below 0.01; thousands grouped, never an exponent; zero is "0". */
 export function numberText(v: number): string {
   if (v === 0) return "0";
   const a = Math.abs(v);
   if (a >= 1e9) return `${numberText(v / 1e9)}G`;
   if (a >= 1e6) return `${numberText(v / 1e6)}M`;
   if (a >= 999.5) return count(v);
-  const digits = a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : a >= 0.0995 ? 3 : a >= 0.00995 ? 4 : 5;
+  const digits = a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : a >= 0.0995 ? 3 : a >= 0.000995 ? 4 : 5;
+  if (a < 0.000005) return v < 0 ? ">-0.00001" : "<0.00001";
   return fixed(digits).format(v);
 }
 
@@ -89,6 +90,8 @@ export function tickText(u: DisplayUnit, v: number, step: number): string {
   const x = v / u.divisor;
   const d = Math.abs(step / u.divisor);
   if (Math.abs(x) >= 1e6) return `${numberText(x / 1e6)}M`;
-  const digits = d > 0 ? Math.min(6, Math.max(0, -Math.floor(Math.log10(d) + 1e-9))) : 0;
+  // 0.25 needs two digits, 0.2 one
+  let digits = 0;
+  while (digits < 6 && Math.abs(d * 10 ** digits - Math.round(d * 10 ** digits)) > 1e-6 * d * 10 ** digits) digits++;
   return fixed(digits).format(Math.abs(x) < d / 1e6 ? 0 : x);
 }

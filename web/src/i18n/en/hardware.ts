@@ -3,7 +3,7 @@ export const hardware = {
   "hardware.filter": "Filter nodes, GPUs, models  /",
   "hardware.count": "{gpus} GPUs on {nodes} nodes",
   "hardware.shown": "{shown} of {all} GPUs",
-  "hardware.marks": "{n}: {what}",
+  "hardware.marks": "{n} × {what}",
   "hardware.colour": "Colour by",
   "hardware.scale": "Colour scale",
   "hardware.grid": "GPUs by node",

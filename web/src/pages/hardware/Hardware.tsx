@@ -115,7 +115,8 @@ function Page({ data }: { data: HardwareAnswer }) {
         {all.some((g) => g.simulated) && <Simulated />}
         {marks.map(([m, n]) => (
           <Chip key={m} tone={markBad[m] ? "bad" : "warn"}>
-            {markSign[m]} {t("hardware.marks", { n, what: markWord(t, m) })}
+            {m === "xid" ? "" : `${markSign[m]} `}
+            {t("hardware.marks", { n, what: markWord(t, m) })}
           </Chip>
         ))}
         <span className="flex-1" />

@@ -229,7 +229,7 @@ function ChartSkeleton() {
   return (
     <Skeleton>
       {[160, 160, 120, 120].map((h, i) => (
-        <div key={i} className="mb-4 grid grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_25rem]">
+        <div key={i} className="mb-4 grid grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_27rem]">
           <div className="rounded-sm bg-sunken" style={{ height: h }} />
           <div className="rounded-sm bg-sunken" style={{ height: h }} />
         </div>

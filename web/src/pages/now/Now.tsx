@@ -208,16 +208,19 @@ const RowView = memo(function RowView({ row, index, top, at, window, selected, h
       className={cx(grid, "absolute inset-x-0 h-8 border-b border-line px-4 hover:bg-hover", selected && "bg-selected shadow-[inset_2px_0_0_var(--accent)]", row.stale && "text-faint")}
       style={{ transform: `translateY(${top}px)` }}
     >
-      <span role="rowheader" className="flex min-w-0 items-center gap-2 pr-3">
+      <span role="rowheader" className="flex min-w-0 items-center gap-2 overflow-hidden pr-3">
         <a href={hrefOf(row, "")} aria-label={t("now.open", { model: `${row.service} / ${row.model}` })} title={`${row.service} / ${row.model}\n${row.instances.join("\n")}`} className="min-w-0 truncate no-underline hover:underline">
           <span className="text-muted">{row.service} / </span>
           <span className={row.stale ? "" : "font-medium"}>{row.model}</span>
         </a>
-        {row.dialects.map((d) => (
-          <Chip key={d}>{d}</Chip>
-        ))}
-        {simulatedRow(row) && <Simulated />}
-        {row.stale && <span className="shrink-0 text-2xs text-warn">▲ {t("now.stale", { age: ago(row.last_sample, at) })}</span>}
+        {/* the marks give way before the name does */}
+        <span className="flex min-w-0 shrink-[999] items-center gap-2 overflow-hidden">
+          {row.stale && <span className="shrink-0 text-2xs text-warn">▲ {t("now.stale", { age: ago(row.last_sample, at) })}</span>}
+          {simulatedRow(row) && <Simulated />}
+          {row.dialects.map((d) => (
+            <Chip key={d}>{d}</Chip>
+          ))}
+        </span>
       </span>
       {columns.map((c) => (
         <NumberCell key={c.id} column={c} cell={cellOf(row[c.field])} row={row} href={hrefOf(row, c.chart)} t={t} />

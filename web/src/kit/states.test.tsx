@@ -107,14 +107,14 @@ describe("absent, filtered, partial", () => {
         zone="utc"
         window={{ from: 100, to: 200 }}
         gaps={[
-          { from: 150, to: 160, reason: "scrape_failed" },
+          { from: 150, to: 175, reason: "scrape_failed" },
           { from: 50, to: 120, reason: "x" },
           { from: 300, to: 400, reason: "x" },
         ]}
       />,
     );
     const spans = [...host.querySelectorAll<HTMLElement>("[data-state=partial] > span")].map((s) => [s.style.left, s.style.width]);
-    expect(spans).toEqual([["50%", "10%"], ["0%", "20%"]]);
+    expect(spans).toEqual([["50%", "25%"], ["0%", "20%"]]);
   });
 
   it("draws nothing when nothing is missing", () => {

@@ -89,7 +89,7 @@ export const ChartCard = memo(function ChartCard(p: Props) {
   const substitute = data.substitutes[0];
 
   return (
-    <section id={`chart-${chart.id}`} aria-label={title} data-chart={chart.id} className={cx("scroll-mt-24 px-4 pt-2 pb-2.5", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
+    <section id={`chart-${chart.id}`} aria-label={title} data-chart={chart.id} className={cx("relative scroll-mt-24 px-4 pt-2 pb-2.5", p.marked && "rounded-md outline-1 outline-accent")}>
       <header className="group flex h-6 items-center gap-2">
         <h3 className="truncate font-medium">{title}</h3>
         {p.compact && <span className="font-medium whitespace-nowrap">{headValue}</span>}
@@ -181,7 +181,7 @@ export function AbsentRow(p: { chart: Chart; data: ChartData; window: Window; zo
   const reasons = new Map(p.data.missing.map((m) => [m.reason.code, m.reason]));
   const title = chartWord(t, p.chart);
   return (
-    <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 gap-x-4 px-4 py-1.5", !p.compact && "grid-cols-[11rem_minmax(0,1fr)]", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
+    <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 gap-x-4 px-4 py-1.5", !p.compact && "grid-cols-[11rem_minmax(0,1fr)]", p.marked && "rounded-md outline-1 outline-accent")}>
       <h3 className="truncate text-muted">{title}</h3>
       <div className="min-w-0 text-xs">
         {reasons.size === 0 ? (

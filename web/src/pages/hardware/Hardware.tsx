@@ -125,7 +125,7 @@ function Page({ data }: { data: HardwareAnswer }) {
         <Button onPress={() => setAsTable((x) => !x)}>{t(asTable ? "hardware.asGrid" : "hardware.asTable")}</Button>
       </header>
       <div className="flex min-h-0 flex-1">
-        <div className="min-w-0 flex-1 overflow-auto">
+        <div className="relative min-w-0 flex-1 overflow-auto">
           {all.length === 0 ? (
             <FilteredOut
               filters={[

@@ -214,7 +214,7 @@ const RowView = memo(function RowView({ row, index, top, at, window, selected, h
           <span className={row.stale ? "" : "font-medium"}>{row.model}</span>
         </a>
         {/* the marks give way before the name does */}
-        <span className="flex min-w-0 shrink-[999] items-center gap-2 overflow-hidden">
+        <span className="flex h-[18px] min-w-0 shrink-[999] flex-wrap items-center gap-x-2 gap-y-4 overflow-hidden">
           {row.stale && <span className="shrink-0 text-2xs text-warn">▲ {t("now.stale", { age: ago(row.last_sample, at) })}</span>}
           {simulatedRow(row) && <Simulated />}
           {row.dialects.map((d) => (

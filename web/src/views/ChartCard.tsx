@@ -3,36 +3,16 @@
 import { memo, useMemo, useState } from "react";
 import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
 import type { Reason } from "@/api/types";
-import { codeWords, isKey, useT, type Key, type Translate } from "@/i18n";
+import { useT, type Translate } from "@/i18n";
 import { Chip, cx, Simulated } from "@/kit/basics";
 import { copyText } from "@/kit/CopyButton";
 import { dateTimeText, type Window, type Zone } from "@/state/time";
 import { statsOf } from "./stats";
 import { TimeSeries, unitOf, type TimeSeriesLine } from "./TimeSeries";
 import { withUnit } from "./units";
+import { chartWord, lineWord, reasonText, remedyText, word } from "./words";
 import type { Chart } from "./chart";
 import type { ChartData } from "./lines";
-
-/** A word of the catalogue by a computed key; the id itself where the catalogue has none. */
-export function word(t: Translate, key: string, otherwise: string): string {
-  return isKey(key) ? (t as (k: Key) => string)(key) : otherwise;
-}
-
-export function lineWord(t: Translate, id: string): string {
-  return word(t, `views.line.${id}`, id);
-}
-
-export function reasonText(t: Translate, r: Reason): string {
-  return codeWords(t, r.code, "text", r.text) ?? r.text;
-}
-
-export function remedyText(t: Translate, r: Reason): string | undefined {
-  return codeWords(t, r.code, "remedy", r.remedy);
-}
-
-export function chartWord(t: Translate, chart: Chart): string {
-  return word(t, `views.chart.${chart.id}`, chart.id);
-}
 
 interface Props {
   chart: Chart;

@@ -183,6 +183,8 @@ export function entityNames(answers: readonly Asked[]): string[] {
 /** What the chart shows of these answers, split by `group` where asked. Null while nothing has been answered. */
 export function chartData(chart: Chart, answers: readonly Asked[], group: Group | undefined, pick: string | undefined, kept?: ReadonlyMap<string, number>): ChartData | null {
   const by = chart.by ?? group;
+  // split, it would only repeat the chart of requests
+  if (chart.kind === "outcome" && by !== undefined) return null;
   const find = (signal: string): { a: Answer; s: Answer["signals"][number] } | undefined => {
     for (const { by: asked, answer: a } of answers) {
       if (asked !== by) continue;

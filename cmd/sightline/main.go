@@ -2,21 +2,79 @@
 package main
 
 import (
-	_ "github.com/alecthomas/kong"
-	_ "github.com/prometheus/client_golang/prometheus/promhttp"
-	_ "github.com/prometheus/exporter-toolkit/web"
-	_ "github.com/prometheus/prometheus/discovery/dns"
-	_ "github.com/prometheus/prometheus/discovery/file"
-	_ "github.com/prometheus/prometheus/discovery/http"
-	_ "github.com/prometheus/prometheus/promql"
-	_ "github.com/prometheus/prometheus/rules"
-	_ "github.com/prometheus/prometheus/scrape"
-	_ "github.com/prometheus/prometheus/storage/remote"
-	_ "github.com/prometheus/prometheus/tsdb"
-	_ "github.com/prometheus/prometheus/web/api/v1"
-	_ "go.uber.org/goleak"
-	_ "go.yaml.in/yaml/v3"
-	_ "google.golang.org/grpc"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"sightline/internal/model"
 )
 
-func main() {}
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// exit statuses: 0 done, 1 failed, 2 used wrongly.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// run parses args and executes one subcommand; it returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	var c cli
+	status := -1
+	parser, err := newParser(&c, stdout, stderr, func(s int) { status = s })
+	if err != nil {
+		fmt.Fprintln(stderr, "sightline:", err)
+		return exitFailed
+	}
+	kctx, err := parser.Parse(args)
+	if status >= 0 { // help was printed
+		return status
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "sightline: %v\nrun 'sightline --help' to see what there is\n", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	kctx.BindTo(ctx, (*context.Context)(nil))
+	if err := kctx.Run(&streams{out: stdout, err: stderr}); err != nil {
+		report(stderr, err)
+		return exitFailed
+	}
+	return 0
+}
+
+// report prints each fault on a line of its own, with its code for machines.
+func report(w io.Writer, err error) {
+	var many interface{ Unwrap() []error }
+	if errors.As(err, &many) {
+		for _, e := range many.Unwrap() {
+			report(w, e)
+		}
+		return
+	}
+	fmt.Fprintf(w, "sightline: %v [%s]\n", err, model.CodeOf(err))
+}
+
+// streams are where a subcommand writes: answers to out, everything else to err.
+type streams struct{ out, err io.Writer }
+
+func newParser(c *cli, stdout, stderr io.Writer, exit func(int)) (*kong.Kong, error) {
+	return kong.New(c,
+		kong.Name("sightline"),
+		kong.Description("A clear line of sight from an inference request to the GPU that served it."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(exit),
+		kong.UsageOnError(),
+		kong.Vars{"faults": faultNames()},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+	)
+}

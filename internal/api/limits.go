@@ -1,0 +1,180 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sightline/internal/model"
+)
+
+// limitURL refuses requests whose path and query are longer than n bytes.
+func limitURL(n int, next http.Handler, refuse func(http.ResponseWriter, *http.Request, int, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l := len(r.RequestURI); l > n {
+			refuse(w, r, http.StatusRequestURITooLong, &model.Problem{
+				Code: "url_too_long", Text: fmt.Sprintf("the request's address has %d bytes, at most %d are read", l, n), Hint: "send the query in the body of a POST",
+			})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limitForm bounds bodies that are no writes.
+func limitForm(n int64, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > n {
+			writeTooLarge(w, r, n)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, n)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func writeTooLarge(w http.ResponseWriter, r *http.Request, n int64) {
+	writeProblem(w, r, http.StatusRequestEntityTooLarge, "bad_data", &model.Problem{
+		Code: "body_too_large", Text: fmt.Sprintf("the body is larger than %d bytes", n), Hint: "send smaller batches, or raise ingest.body_size_limit",
+	})
+}
+
+// limitWrite bounds bodies of remote write and OTLP before and after
+// decompression, so that a small body that unpacks to gigabytes is refused
+// before it is unpacked: snappy says its length in front, gzip is unpacked here
+// under the limit.
+func limitWrite(n int64, bare string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > n {
+			writeTooLarge(w, r, n)
+			return
+		}
+		body := http.MaxBytesReader(w, r.Body, n)
+		encoding := r.Header.Get("Content-Encoding")
+		if encoding == "" {
+			encoding = bare
+		}
+		switch encoding {
+		case "gzip":
+			plain, err := gunzip(body, n)
+			if errors.Is(err, errTooLarge) {
+				writeTooLarge(w, r, n)
+				return
+			}
+			if err != nil {
+				writeProblem(w, r, http.StatusBadRequest, "bad_data", &model.Problem{Code: "body_invalid", Text: "the body is not gzip", Err: err})
+				return
+			}
+			r.Header.Del("Content-Encoding")
+			r.Header.Del("Content-Length")
+			r.ContentLength = int64(len(plain))
+			r.Body = io.NopCloser(bytes.NewReader(plain))
+		case "snappy":
+			br := bufio.NewReader(body)
+			head, _ := br.Peek(binary.MaxVarintLen64)
+			if size, used := binary.Uvarint(head); used > 0 && size > uint64(n) {
+				writeTooLarge(w, r, n)
+				return
+			}
+			r.Body = readCloser{br, body}
+		default:
+			r.Body = body
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+var errTooLarge = errors.New("body too large")
+
+func gunzip(r io.Reader, n int64) ([]byte, error) {
+	zr, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, tooLarge(err)
+	}
+	b, err := io.ReadAll(io.LimitReader(zr, n+1))
+	if err != nil {
+		return nil, tooLarge(err)
+	}
+	if int64(len(b)) > n {
+		return nil, errTooLarge
+	}
+	return b, nil
+}
+
+func tooLarge(err error) error {
+	var m *http.MaxBytesError
+	if errors.As(err, &m) {
+		return errTooLarge
+	}
+	return err
+}
+
+// gate lets a bounded number of queries run at once.
+type gate struct {
+	slots    chan struct{}
+	wait     time.Duration
+	refused  prometheus.Counter
+	inFlight prometheus.Gauge
+}
+
+func newGate(n int, wait time.Duration, reg prometheus.Registerer) *gate {
+	g := &gate{
+		slots:    make(chan struct{}, n),
+		wait:     wait,
+		refused:  prometheus.NewCounter(prometheus.CounterOpts{Name: "sightline_http_queries_refused_total", Help: "Queries answered 503 because too many ran already."}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sightline_http_queries_in_flight", Help: "Queries that run now."}),
+	}
+	reg.MustRegister(g.refused, g.inFlight)
+	return g
+}
+
+func (g *gate) enter(r *http.Request) bool {
+	select {
+	case g.slots <- struct{}{}:
+		return true
+	default:
+	}
+	if g.wait == 0 {
+		return false
+	}
+	t := time.NewTimer(g.wait)
+	defer t.Stop()
+	select {
+	case g.slots <- struct{}{}:
+		return true
+	case <-t.C:
+	case <-r.Context().Done():
+	}
+	return false
+}
+
+func (g *gate) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.enter(r) {
+			g.refused.Inc()
+			retry := max(1, int(g.wait/time.Second))
+			w.Header().Set("Retry-After", strconv.Itoa(retry))
+			writeProblem(w, r, http.StatusServiceUnavailable, "unavailable", &model.Problem{
+				Code: "too_many_queries", Text: fmt.Sprintf("%d queries run already", cap(g.slots)), Hint: "try again shortly, or raise query.concurrency",
+			})
+			return
+		}
+		g.inFlight.Inc()
+		defer func() { g.inFlight.Dec(); <-g.slots }()
+		next.ServeHTTP(w, r)
+	})
+}

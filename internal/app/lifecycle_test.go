@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sightline/internal/model"
+)
+
+func TestRunAllStopsInReverseOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		part := func(name string) service {
+			return service{name, func(ctx context.Context) error {
+				<-ctx.Done()
+				order = append(order, name) // parts stop one after the other
+				return nil
+			}}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := runAll(ctx, slog.New(slog.DiscardHandler), stopBudget, part("store"), part("rules"), part("http")); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(order, " "); got != "http rules store" {
+			t.Errorf("stopped in the order %s", got)
+		}
+	})
+}
+
+func TestRunAllEndsWithTheFirstFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stopped := false
+		boom := errors.New("boom")
+		err := runAll(t.Context(), slog.New(slog.DiscardHandler), stopBudget,
+			service{"store", func(ctx context.Context) error { <-ctx.Done(); stopped = true; return nil }},
+			service{"http", func(context.Context) error { time.Sleep(time.Second); return boom }})
+		if !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), "http:") || !stopped {
+			t.Errorf("%v, the other part stopped: %v", err, stopped)
+		}
+		if err := runAll(t.Context(), slog.New(slog.DiscardHandler), stopBudget, service{"x", func(context.Context) error { return nil }}); err == nil {
+			t.Error("a part that ends by itself goes unnoticed")
+		}
+	})
+}
+
+func TestRunAllLeavesALatePartBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		begin := time.Now()
+		err := runAll(ctx, slog.New(slog.DiscardHandler), stopBudget,
+			service{"stuck", func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Hour); return nil }})
+		if model.CodeOf(err) != "stop_timeout" || time.Since(begin) != stopBudget {
+			t.Errorf("%v after %s", err, time.Since(begin))
+		}
+		time.Sleep(2 * time.Hour) // let the part end before the bubble closes
+	})
+}

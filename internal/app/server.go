@@ -1,0 +1,296 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"sightline/internal/api"
+	"sightline/internal/collect/scrape"
+	"sightline/internal/health"
+	"sightline/internal/ingest"
+	"sightline/internal/metricstore"
+	"sightline/internal/model"
+	"sightline/internal/query"
+	"sightline/internal/ruler"
+	"sightline/internal/signals"
+	"sightline/web"
+)
+
+// Settings is everything that a role needs to run.
+type Settings struct {
+	Role   Role
+	Config Config
+	Log    *slog.Logger
+	// Out takes the few lines that are meant for the person at the terminal.
+	Out  io.Writer
+	Demo DemoSettings
+}
+
+// CheckConfig validates c whole, the listener's openness included, without
+// starting anything.
+func CheckConfig(c Config) error {
+	return errors.Join(c.Validate(), api.CheckListen(c.Listen, c.TLS.CertFile != "", len(c.Tokens) > 0, c.InsecureListen))
+}
+
+// Run composes and runs one role until ctx ends, in the order of the way of
+// data (docs/way-of-data.md).
+func Run(ctx context.Context, s Settings) error {
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	if s.Out == nil {
+		s.Out = io.Discard
+	}
+	if err := CheckConfig(s.Config); err != nil {
+		return err
+	}
+	if s.Role == RoleDemo {
+		if err := s.Demo.validate(); err != nil {
+			return err
+		}
+	}
+	front, err := listen(s.Config)
+	if err != nil {
+		return err
+	}
+	defer front.close()
+
+	reg := prometheus.NewRegistry()
+	h := health.New(s.Log, nil)
+	if err := registerOwn(reg, h); err != nil {
+		return err
+	}
+	if s.Config.InsecureListen && api.CheckListen(s.Config.Listen, s.Config.TLS.CertFile != "", len(s.Config.Tokens) > 0, false) != nil {
+		h.Set(health.Condition{Code: "listen_insecure", Severity: health.Warning, Subject: s.Config.Listen,
+			Text: "the listener " + s.Config.Listen + " can be reached by others without TLS and token", Hint: "set tls and tokens, then drop --insecure-listen"})
+	}
+
+	// Probes answer while the store replays its log.
+	front.serve(api.Starting(h))
+	frontDone := make(chan error, 1)
+	go func() { frontDone <- front.run() }()
+
+	sv, err := openServer(ctx, s, reg, h)
+	if err != nil {
+		front.close()
+		<-frontDone
+		return err
+	}
+	services := sv.services(s)
+	if s.Role == RoleDemo {
+		fleet, err := newFleet(s.Demo, s.Log, reg)
+		if err != nil {
+			front.close()
+			<-frontDone
+			return errors.Join(err, sv.store.Close())
+		}
+		if err := sv.scrape.Apply(scrapeConfig(s.Config, fleet.targets()...)); err != nil {
+			front.close()
+			<-frontDone
+			return errors.Join(err, sv.store.Close())
+		}
+		services = append(services, fleet.services()...)
+		defer fleet.print(s.Out)
+	}
+	services = append(services, service{"http", func(ctx context.Context) error {
+		front.serve(sv.api.Handler())
+		h.SetPart("api", health.Ready, "")
+		s.Log.Info("listening", "address", front.address(), "role", string(s.Role), "version", Version)
+		printStart(s.Out, front, s.Role)
+		select {
+		case err := <-frontDone:
+			return err
+		case <-ctx.Done():
+			h.SetPart("api", health.Stopped, "stopping")
+			return front.shutdown()
+		}
+	}})
+	h.SetPart("api", health.Starting, "")
+	err = runAll(ctx, s.Log, stopBudget, services...)
+	return err
+}
+
+// server is the parts of a role that holds a server, in the way of data.
+type server struct {
+	store  *metricstore.Store
+	guard  *ingest.Guard
+	scrape *scrape.Manager
+	cat    *signals.Catalogue
+	rules  *ruler.Ruler
+	query  *query.Query
+	api    *api.API
+	known  *recogniser
+}
+
+// openServer wires the parts; only the store touches the disk here.
+func openServer(ctx context.Context, s Settings, reg *prometheus.Registry, h *health.Registry) (_ *server, err error) {
+	c := s.Config
+	sv := &server{}
+	if sv.cat, err = signals.Load(); err != nil {
+		return nil, err
+	}
+	mc := metricstore.DefaultConfig(c.Data)
+	mc.Retention = time.Duration(c.Storage.Metrics.Retention)
+	mc.RetentionBytes = int64(c.Storage.Metrics.RetentionBytes)
+	mc.OutOfOrderWindow = time.Duration(c.Storage.Metrics.OutOfOrderWindow)
+	mc.MaxExemplars = c.Storage.Metrics.MaxExemplars
+	mc.QueryTimeout = time.Duration(c.Query.Timeout)
+	mc.QueryMaxSamples = c.Query.MaxSamples
+	mc.QueryConcurrency = c.Query.Concurrency
+	mc.LookbackDelta = time.Duration(c.Query.Lookback)
+	if sv.store, err = metricstore.Open(ctx, mc, s.Log.With("part", "storage"), reg, h); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, sv.store.Close())
+		}
+	}()
+
+	limits := ingest.DefaultLimits()
+	limits.SeriesPerTarget = c.Scrape.SeriesLimit
+	limits.SeriesPerSource = c.Ingest.SeriesLimit
+	limits.FutureTolerance = time.Duration(c.Ingest.FutureTolerance)
+	sv.guard = ingest.NewGuard(sv.store.Appendable(), limits, reg, h)
+
+	if sv.scrape, err = scrape.New(scrapeConfig(c), sv.guard, s.Log.With("part", "scrape"), reg, h); err != nil {
+		return nil, err
+	}
+	opts := signals.Options{Interval: time.Duration(c.Rules.Interval), ScrapeInterval: longestInterval(c)}
+	sv.rules, err = ruler.New(ruler.Options{Signals: opts, QueryOffset: time.Duration(c.Rules.QueryOffset), RuleFiles: c.Rules.Files},
+		sv.store.Engine(), sv.store.Queryable(), sv.store.Appendable(), sv.cat, s.Log.With("part", "rules"), reg, h)
+	if err != nil {
+		return nil, err
+	}
+	sv.known = newRecogniser(sv.cat, sv.scrape, sv.store, sv.rules, s.Log, h)
+	sv.query = query.New(sv.store, sv.cat, query.Options{Signals: opts, Dialects: sv.known.active})
+
+	ac, err := apiConfig(s)
+	if err != nil {
+		return nil, err
+	}
+	console, _ := web.FS()
+	sv.api, err = api.New(ac, api.Deps{
+		Engine: sv.store.Engine(), Queryable: sv.store.Queryable(), Exemplars: sv.store.Exemplars(), Appendable: sv.guard,
+		Admin: sv.store.Admin(), Discovery: sv.scrape.Discovery(), Rules: sv.rules.Manager(),
+		Canonical: sv.query, Inventory: sv.query,
+		Targets: sv.targetStatus, RuleSet: sv.ruleStatus, Storage: sv.storageStatus, Ingest: sv.ingestStatus,
+		ConfigText: func() (string, error) { return c.YAML(), nil },
+		WithSource: ingest.WithSource,
+		Health:     h, Gatherer: reg, Registerer: reg, Console: console, Log: s.Log.With("part", "api"),
+	})
+	return sv, err
+}
+
+// services lists the parts with a life of their own, in the order of start.
+func (sv *server) services(Settings) []service {
+	return []service{
+		{"storage", func(ctx context.Context) error {
+			<-ctx.Done()
+			return sv.store.Close()
+		}},
+		{"rules", sv.rules.Run},
+		{"recognise", sv.known.run},
+		{"scrape", sv.scrape.Run},
+	}
+}
+
+func registerOwn(reg *prometheus.Registry, h *health.Registry) error {
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sightline_build_info", Help: "1, with the version as a label."}, []string{"version"})
+	build.WithLabelValues(Version).Set(1)
+	for _, c := range []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build, h} {
+		if err := reg.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longestInterval is what the window of rates must be wide enough for.
+func longestInterval(c Config) time.Duration {
+	d := time.Duration(c.Scrape.Interval)
+	for _, t := range c.Scrape.Targets {
+		d = max(d, time.Duration(t.Interval))
+	}
+	return d
+}
+
+func scrapeConfig(c Config, more ...scrape.TargetConfig) scrape.Config {
+	sc := scrape.DefaultConfig()
+	sc.Interval, sc.Timeout = time.Duration(c.Scrape.Interval), time.Duration(c.Scrape.Timeout)
+	sc.BodySizeLimit = int64(c.Scrape.BodySizeLimit)
+	sc.AllowLinkLocal = c.Scrape.AllowAddress
+	for _, t := range c.Scrape.Targets {
+		labels := map[string]string{}
+		for k, v := range c.Scrape.Labels {
+			labels[k] = v
+		}
+		for k, v := range t.Labels {
+			labels[k] = v
+		}
+		sc.Targets = append(sc.Targets, scrape.TargetConfig{URL: t.URL, Service: t.Service, Instance: t.Instance, Namespace: t.Namespace, Pod: t.Pod,
+			Node: t.Node, Cluster: t.Cluster, Region: t.Region, Labels: labels, Interval: time.Duration(t.Interval), Timeout: time.Duration(t.Timeout)})
+	}
+	for i, glob := range c.Scrape.Files {
+		sc.Discovery = append(sc.Discovery, scrape.DiscoveryConfig{Name: fmt.Sprintf("file-%d", i), Files: []string{glob}, Target: scrape.TargetConfig{Labels: c.Scrape.Labels}})
+	}
+	for i, u := range c.Scrape.HTTP {
+		sc.Discovery = append(sc.Discovery, scrape.DiscoveryConfig{Name: fmt.Sprintf("http-%d", i), HTTP: u, Target: scrape.TargetConfig{Labels: c.Scrape.Labels}})
+	}
+	for i, d := range c.Scrape.DNS {
+		sc.Discovery = append(sc.Discovery, scrape.DiscoveryConfig{Name: fmt.Sprintf("dns-%d", i), DNS: d.Names, DNSType: d.Type, DNSPort: d.Port,
+			Target: scrape.TargetConfig{Service: d.Service, Labels: c.Scrape.Labels}})
+	}
+	sc.Targets = append(sc.Targets, more...)
+	return sc
+}
+
+func apiConfig(s Settings) (api.Config, error) {
+	c, ac := s.Config, api.DefaultConfig()
+	ac.Listen, ac.AllowedHosts, ac.TLS = c.Listen, c.AllowedHosts, c.TLS.CertFile != ""
+	ac.Version, ac.Role, ac.DataDir = Version, string(s.Role), c.Data
+	ac.Retention = time.Duration(c.Storage.Metrics.Retention)
+	ac.WriteBodyLimit = int64(c.Ingest.BodySizeLimit)
+	ac.QueryConcurrency, ac.QueryTimeout, ac.LookbackDelta = c.Query.Concurrency, time.Duration(c.Query.Timeout), time.Duration(c.Query.Lookback)
+	for _, t := range c.Tokens {
+		secret := string(t.Token)
+		if t.TokenFile != "" {
+			b, err := os.ReadFile(t.TokenFile)
+			if err != nil {
+				return ac, &model.Problem{Code: "token_file_unreadable", Text: fmt.Sprintf("token file of %q cannot be read", t.Name), Hint: "check tokens[].token_file and its permissions", Err: err}
+			}
+			secret = strings.TrimSpace(string(b))
+		}
+		var scopes []api.Scope
+		for _, sc := range t.Scopes {
+			scopes = append(scopes, api.Scope(sc))
+		}
+		ac.Tokens = append(ac.Tokens, api.Token{Name: t.Name, Scopes: scopes, Secret: secret})
+	}
+	return ac, nil
+}
+
+// listenProblem explains why an address cannot be bound.
+func listenProblem(addr string, err error) error {
+	p := &model.Problem{Code: "listen_failed", Text: fmt.Sprintf("cannot listen on %s", addr), Hint: "check the address given with --listen", Err: err}
+	var sys *os.SyscallError
+	if errors.As(err, &sys) {
+		switch {
+		case errors.Is(sys.Err, syscall.EADDRINUSE):
+			p.Code, p.Hint = "port_in_use", "another process has it; choose another with --listen"
+		case errors.Is(sys.Err, syscall.EACCES):
+			p.Code, p.Hint = "listen_forbidden", "ports below 1024 need root; choose a higher one with --listen"
+		}
+	}
+	return p
+}

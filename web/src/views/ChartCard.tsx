@@ -3,36 +3,16 @@
 import { memo, useMemo, useState } from "react";
 import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
 import type { Reason } from "@/api/types";
-import { codeWords, isKey, useT, type Key, type Translate } from "@/i18n";
+import { useT, type Translate } from "@/i18n";
 import { Chip, cx, Simulated } from "@/kit/basics";
 import { copyText } from "@/kit/CopyButton";
 import { dateTimeText, type Window, type Zone } from "@/state/time";
 import { statsOf } from "./stats";
 import { TimeSeries, unitOf, type TimeSeriesLine } from "./TimeSeries";
 import { withUnit } from "./units";
+import { chartWord, lineWord, reasonText, remedyText, word } from "./words";
 import type { Chart } from "./chart";
 import type { ChartData } from "./lines";
-
-/** A word of the catalogue by a computed key; the id itself where the catalogue has none. */
-export function word(t: Translate, key: string, otherwise: string): string {
-  return isKey(key) ? (t as (k: Key) => string)(key) : otherwise;
-}
-
-export function lineWord(t: Translate, id: string): string {
-  return word(t, `views.line.${id}`, id);
-}
-
-export function reasonText(t: Translate, r: Reason): string {
-  return codeWords(t, r.code, "text", r.text) ?? r.text;
-}
-
-export function remedyText(t: Translate, r: Reason): string | undefined {
-  return codeWords(t, r.code, "remedy", r.remedy);
-}
-
-export function chartWord(t: Translate, chart: Chart): string {
-  return word(t, `views.chart.${chart.id}`, chart.id);
-}
 
 interface Props {
   chart: Chart;
@@ -89,7 +69,7 @@ export const ChartCard = memo(function ChartCard(p: Props) {
   const substitute = data.substitutes[0];
 
   return (
-    <section id={`chart-${chart.id}`} aria-label={title} data-chart={chart.id} className={cx("scroll-mt-24 px-4 pt-2 pb-2.5", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
+    <section id={`chart-${chart.id}`} aria-label={title} data-chart={chart.id} className={cx("relative scroll-mt-24 px-4 pt-2 pb-2.5", p.marked && "rounded-md outline-1 outline-accent")}>
       <header className="group flex h-6 items-center gap-2">
         <h3 className="truncate font-medium">{title}</h3>
         {p.compact && <span className="font-medium whitespace-nowrap">{headValue}</span>}
@@ -181,7 +161,7 @@ export function AbsentRow(p: { chart: Chart; data: ChartData; window: Window; zo
   const reasons = new Map(p.data.missing.map((m) => [m.reason.code, m.reason]));
   const title = chartWord(t, p.chart);
   return (
-    <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 gap-x-4 px-4 py-1.5", !p.compact && "grid-cols-[11rem_minmax(0,1fr)]", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
+    <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 gap-x-4 px-4 py-1.5", !p.compact && "grid-cols-[11rem_minmax(0,1fr)]", p.marked && "rounded-md outline-1 outline-accent")}>
       <h3 className="truncate text-muted">{title}</h3>
       <div className="min-w-0 text-xs">
         {reasons.size === 0 ? (

@@ -144,6 +144,15 @@ describe("TimeSeries", () => {
     render(null);
     expect(made.map((m) => m.destroyed)).toEqual([true]);
   });
+  it("has no canvas while out of sight, and draws what is then current", () => {
+    const at = (active: boolean, values: number[]) => <TimeSeries label="Requests" xs={[1000, 1005, 1010, 1015]} lines={[line("a", values)]} unit="" from={1000} to={1015} step={5} zone="utc" active={active} />;
+    render(at(true, [1, 1, 1, 1]));
+    render(at(false, [2, 2, 2, 2]));
+    expect(made.map((m) => m.destroyed)).toEqual([true]);
+    render(at(true, [3, 3, 3, 3]));
+    expect(made.map((m) => m.destroyed)).toEqual([true, false]);
+    expect(made[1]?.data.at(-1)).toEqual([[1000, 1005, 1010, 1015], [3, 3, 3, 3]]);
+  });
   it("has a legend with last, min, mean, max and a table twin that says what is missing", () => {
     render(view([line("a", [1, 2, null, 6])]));
     const cells = [...host.querySelectorAll("tbody tr")[0]!.querySelectorAll("td")].map((c) => c.textContent);

@@ -1,38 +1,19 @@
 // One chart of the Model page: who measured it and how in its header, then the
 // plot, or the reason why there is none.
-import { memo, useMemo, useState } from "react";
+import { memo, useMemo, useRef, useState } from "react";
 import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
 import type { Reason } from "@/api/types";
-import { codeWords, isKey, useT, type Key, type Translate } from "@/i18n";
+import { useT, type Translate } from "@/i18n";
 import { Chip, cx, Simulated } from "@/kit/basics";
 import { copyText } from "@/kit/CopyButton";
 import { dateTimeText, type Window, type Zone } from "@/state/time";
 import { statsOf } from "./stats";
 import { TimeSeries, unitOf, type TimeSeriesLine } from "./TimeSeries";
 import { withUnit } from "./units";
+import { useNear } from "./useNear";
+import { chartWord, lineWord, reasonText, remedyText, word } from "./words";
 import type { Chart } from "./chart";
 import type { ChartData } from "./lines";
-
-/** A word of the catalogue by a computed key; the id itself where the catalogue has none. */
-export function word(t: Translate, key: string, otherwise: string): string {
-  return isKey(key) ? (t as (k: Key) => string)(key) : otherwise;
-}
-
-export function lineWord(t: Translate, id: string): string {
-  return word(t, `views.line.${id}`, id);
-}
-
-export function reasonText(t: Translate, r: Reason): string {
-  return codeWords(t, r.code, "text", r.text) ?? r.text;
-}
-
-export function remedyText(t: Translate, r: Reason): string | undefined {
-  return codeWords(t, r.code, "remedy", r.remedy);
-}
-
-export function chartWord(t: Translate, chart: Chart): string {
-  return word(t, `views.chart.${chart.id}`, chart.id);
-}
 
 interface Props {
   chart: Chart;
@@ -71,7 +52,7 @@ export function notes(t: Translate, data: ChartData): string[] {
   });
 }
 
-export const ChartCard = memo(function ChartCard(p: Props) {
+function CardBody(p: Props & { near: boolean }) {
   const { chart, data, zone } = p;
   const t = useT();
   const [asTable, setAsTable] = useState(false);
@@ -89,7 +70,7 @@ export const ChartCard = memo(function ChartCard(p: Props) {
   const substitute = data.substitutes[0];
 
   return (
-    <section id={`chart-${chart.id}`} aria-label={title} data-chart={chart.id} className={cx("scroll-mt-24 px-4 pt-2 pb-2.5", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
+    <>
       <header className="group flex h-6 items-center gap-2">
         <h3 className="truncate font-medium">{title}</h3>
         {p.compact && <span className="font-medium whitespace-nowrap">{headValue}</span>}
@@ -158,17 +139,46 @@ export const ChartCard = memo(function ChartCard(p: Props) {
         zone={zone}
         stacked={data.stacked}
         gaps={data.gaps}
-        height={p.compact ? 88 : (chart.height ?? 120)}
+        height={plotHeight(p)}
         legend={p.compact ? (solid.length > 1 ? "below" : "none") : "side"}
         onZoom={p.onZoom}
         onZoomOut={p.onZoomOut}
         asTable={asTable}
+        active={p.near}
       />
       {below.map((n) => (
         <p key={n} data-state="partial-lines" className="mt-0.5 pl-14 text-2xs text-muted">
           {n}
         </p>
       ))}
+    </>
+  );
+}
+
+/** Height of the plot of a chart. */
+function plotHeight(p: Props): number {
+  return p.compact ? 88 : (p.chart.height ?? 120);
+}
+
+// A chart far from the window is neither drawn nor rendered again: a page of
+// twenty charts answers a click as fast as one of five.
+const Body = memo(CardBody, (a, b) => (!a.near && !b.near) || (Object.keys(b) as (keyof typeof b)[]).every((k) => a[k] === b[k]));
+
+export const ChartCard = memo(function ChartCard(p: Props) {
+  const t = useT();
+  const ref = useRef<HTMLElement>(null);
+  const near = useNear(ref);
+  const seen = useRef(false);
+  seen.current ||= near;
+  return (
+    <section ref={ref} id={`chart-${p.chart.id}`} aria-label={chartWord(t, p.chart)} data-chart={p.chart.id} className={cx("relative scroll-mt-24 px-4 pt-2 pb-2.5", p.marked && "rounded-md outline-1 outline-accent")}>
+      {seen.current ? (
+        <Body {...p} near={near} />
+      ) : (
+        <div style={{ minHeight: plotHeight(p) + 24 }}>
+          <h3 className="flex h-6 items-center font-medium">{chartWord(t, p.chart)}</h3>
+        </div>
+      )}
     </section>
   );
 });
@@ -181,7 +191,7 @@ export function AbsentRow(p: { chart: Chart; data: ChartData; window: Window; zo
   const reasons = new Map(p.data.missing.map((m) => [m.reason.code, m.reason]));
   const title = chartWord(t, p.chart);
   return (
-    <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 gap-x-4 px-4 py-1.5", !p.compact && "grid-cols-[11rem_minmax(0,1fr)]", p.marked && "rounded-md bg-selected/40 outline-1 outline-accent")}>
+    <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 gap-x-4 px-4 py-1.5", !p.compact && "grid-cols-[11rem_minmax(0,1fr)]", p.marked && "rounded-md outline-1 outline-accent")}>
       <h3 className="truncate text-muted">{title}</h3>
       <div className="min-w-0 text-xs">
         {reasons.size === 0 ? (

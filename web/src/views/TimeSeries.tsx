@@ -46,6 +46,8 @@ export interface TimeSeriesProps {
   readonly onZoomOut?: () => void;
   /** Beside the plot on wide screens, below it otherwise; "below" always below; "none" for small charts. */
   readonly legend?: "side" | "below" | "none";
+  /** False while the chart is out of sight: it keeps its place and its legend, but no canvas. */
+  readonly active?: boolean;
   /** Shows the values as a table for everyone, not only for screen readers. */
   readonly asTable?: boolean;
 }
@@ -61,7 +63,7 @@ export function unitOf(unit: string, lines: readonly PlotLine[]): DisplayUnit {
 }
 
 export const TimeSeries = memo(function TimeSeries(p: TimeSeriesProps) {
-  const { xs, lines, unit, from, to, step, zone, stacked = false, height = 120, sync = "page", legend = "side" } = p;
+  const { xs, lines, unit, from, to, step, zone, stacked = false, height = 120, sync = "page", legend = "side", active = true } = p;
   const t = useT();
   const id = useId();
   const host = useRef<HTMLDivElement>(null);
@@ -79,7 +81,6 @@ export const TimeSeries = memo(function TimeSeries(p: TimeSeriesProps) {
   latest.current = p;
 
   const layout = layoutOf(lines, stacked);
-  const applied = useRef("");
 
   const assign = useCallback(() => {
     Object.assign(s, { from, to, kind: axisKind(unit), zone, stacked, lines, gaps, hidden, tick: (v: number, d: number) => tickText(display, v, d) });
@@ -88,7 +89,7 @@ export const TimeSeries = memo(function TimeSeries(p: TimeSeriesProps) {
   // One instance per layout.
   useEffect(() => {
     const el = host.current;
-    if (!el) return;
+    if (!el || !active) return;
     assign();
     s.onBrush = (x0, x1, width) => {
       const now = latest.current;
@@ -107,7 +108,6 @@ export const TimeSeries = memo(function TimeSeries(p: TimeSeriesProps) {
     const width = Math.max(60, el.clientWidth);
     const u = new uPlot(plotOptions(s, { width, height }, sync), plotData(latest.current.xs, s.lines, s.stacked, s.hidden), el);
     plot.current = u;
-    applied.current = layout;
     const sized = new ResizeObserver(() => {
       if (el.clientWidth > 0 && el.clientWidth !== u.width) u.setSize({ width: el.clientWidth, height });
     });
@@ -121,26 +121,26 @@ export const TimeSeries = memo(function TimeSeries(p: TimeSeriesProps) {
     };
     // values, window and look are updates below: they must not make an instance
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [layout, sync, height]);
+  }, [layout, sync, height, active]);
 
   // Everything else is an update.
-  const drawn = useRef<{ hidden: ReadonlySet<string>; layout: string } | null>(null);
+  const drawn = useRef<{ hidden: ReadonlySet<string>; plot: uPlot } | null>(null);
   useEffect(() => {
     const u = plot.current;
     if (!u) return;
     assign();
     u.batch(() => {
-      if (drawn.current?.hidden !== hidden || drawn.current.layout !== layout) {
+      if (drawn.current?.plot !== u || drawn.current.hidden !== hidden) {
         lines.forEach((l, i) => {
           const show = !hidden.has(l.key);
           if (u.series[i + 1]?.show !== show) u.setSeries(i + 1, { show });
         });
         setBands(u, s);
-        drawn.current = { hidden, layout };
+        drawn.current = { hidden, plot: u };
       }
       u.setData(plotData(xs, lines, stacked, hidden));
     });
-  }, [assign, s, xs, lines, stacked, hidden, layout]);
+  }, [assign, s, xs, lines, stacked, hidden, layout, active]);
 
   const toggle = useCallback(
     (key: string, solo: boolean) => {

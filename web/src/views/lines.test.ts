@@ -107,6 +107,15 @@ describe("chartData", () => {
     expect(gpuName({ gpu: "GPU-x" })).toBe("GPU-x");
   });
 
+  it("names a card under a split by what the split adds", () => {
+    const labels = { node: "n1", gpu: "GPU-0", gpu_index: "0" };
+    const under = (by: "version" | "instance" | "node" | "gpu", more = {}) => chartData(chart("gpu_busy"), [asked([signal("gpu:busy:ratio", [[{ ...labels, ...more }, [1, 1, 1, 1]]])], by)], by, undefined)?.lines[0];
+    expect(under("version")?.name).toBe("n1 · GPU 0");
+    expect(under("instance", { instance: "demo/a" })?.name).toBe("demo/a · n1 · GPU 0");
+    expect(under("node")?.name).toBe("n1 · GPU 0");
+    expect(under("gpu")).toMatchObject({ name: "n1 · GPU 0", title: "GPU-0" });
+  });
+
   it("gives an entity one colour on every chart of the page", () => {
     const two = (name: string) => signal(name, [[{ ...one, instance: "a" }, [1, 1, 1, 1]], [{ ...one, instance: "b" }, [1, 1, 1, 1]]]);
     const all = [asked([two("model:requests:rate"), two("model:request_latency_seconds:p99")], "instance")];

@@ -108,6 +108,20 @@ const kindSlots: Readonly<Record<string, number>> = {
   internal: 8,
 };
 
+/**
+ * The name of a series on its chart: what the page is split by, then what the signal itself tells apart (error kind,
+ * cache, card). A card keeps its own name where the split's label says nothing about it.
+ */
+function nameOf(labels: Readonly<Record<string, string>>, chart: Chart, by: Group | undefined): { name: string; title?: string } {
+  const own = entityOf(labels, chart.sum && by !== undefined ? undefined : chart.label);
+  if (by === undefined || by === chart.label) return by === undefined ? own : entityOf(labels, by);
+  const split = entityOf(labels, by);
+  if (chart.label === "gpu" && by === "node") return own;
+  const name = [split.name, own.name].filter(Boolean).join(" · ");
+  const title = own.title ?? split.title;
+  return title ? { name, title } : { name };
+}
+
 interface Raw {
   line: Line;
   labels: Readonly<Record<string, string>>;
@@ -169,6 +183,8 @@ export function entityNames(answers: readonly Asked[]): string[] {
 /** What the chart shows of these answers, split by `group` where asked. Null while nothing has been answered. */
 export function chartData(chart: Chart, answers: readonly Asked[], group: Group | undefined, pick: string | undefined, kept?: ReadonlyMap<string, number>): ChartData | null {
   const by = chart.by ?? group;
+  // split, it would only repeat the chart of requests
+  if (chart.kind === "outcome" && by !== undefined) return null;
   const find = (signal: string): { a: Answer; s: Answer["signals"][number] } | undefined => {
     for (const { by: asked, answer: a } of answers) {
       if (asked !== by) continue;
@@ -226,12 +242,7 @@ export function chartData(chart: Chart, answers: readonly Asked[], group: Group 
     if (s.worst_instance) worstInstance = true;
     level ??= s.level;
     for (const x of series) {
-      const natural = by === undefined ? chart.label : chart.sum ? by : chart.label && chart.label !== by && chart.label !== "gpu" ? chart.label : by;
-      const e = entityOf(x.labels, natural);
-      // A further natural label (error kind, cache) under a split: both parts make the name.
-      const split = by !== undefined && natural !== by ? entityOf(x.labels, by) : { name: "" };
-      const name = [split.name, e.name].filter(Boolean).join(" · ");
-      const title = e.title ?? ("title" in split ? split.title : undefined);
+      const { name, title } = nameOf(x.labels, chart, by);
       raw.push({ line, labels: x.labels, values: fit(x.values, n), name, ...(title ? { title } : {}) });
     }
   }

@@ -190,7 +190,7 @@ export function plotOptions(s: PlotState, size: PlotSize, syncKey: string): uPlo
   let brushing = false;
   return {
     ...size,
-    padding: [8, 8, 0, 0],
+    padding: [8, 18, 0, 0],
     pxAlign: 0,
     legend: { show: false },
     focus: { alpha: 0.25 },

@@ -83,20 +83,21 @@ const card = (id: string, d: ChartData) => (
 );
 
 describe("a chart whose signal is absent", () => {
-  const d = data("kv", [asked([absent("model:kv_cache_used:ratio", "triton_no_kv_cache", "scrape it")])]);
+  const d = data("kv", [asked([absent("model:kv_cache_used:ratio", "triton_no_kv_cache", "scrape the backend")])]);
   it("says the reason and the remedy in the reader's language, and draws no box", () => {
     render(<AbsentRow chart={chart("kv")} data={d} window={window} zone="utc" marked={false} />);
     expect(host.textContent).toContain("KV cache in use");
-    expect(host.textContent).toContain("Triton core holds no key-value cache");
-    expect(host.textContent).toContain("Scrape the backend's own metrics.");
+    expect(host.textContent).toContain("Text of triton_no_kv_cache.");
+    expect(host.textContent).toContain("Scrape the backend.");
     expect(host.querySelector("canvas, [role=img]")).toBeNull();
     act(() => setLang("zh"));
     expect(host.textContent).toContain("Triton 核心没有 KV 缓存");
   });
   it("shows the server's own words for a reason that the catalogue does not have", () => {
     render(<AbsentRow chart={chart("kv")} data={data("kv", [asked([absent("model:kv_cache_used:ratio", "brand_new_code", "turn it on")])])} window={window} zone="utc" marked={false} />);
-    expect(host.textContent).toContain("text of brand_new_code");
-    expect(host.textContent).toContain("turn it on");
+    expect(host.textContent).toContain("Text of brand_new_code.");
+    act(() => setLang("zh"));
+    expect(host.textContent).toContain("Turn it on.");
   });
   it("tells an empty window from a signal that is never reported", () => {
     render(<AbsentRow chart={chart("kv")} data={data("kv", [asked([signal("model:kv_cache_used:ratio", [])])])} window={window} zone="utc" marked={false} />);
@@ -110,8 +111,10 @@ describe("a chart with a stand-in", () => {
   it("marks it, says why and how to get the real thing", () => {
     render(card("latency", data("latency", [asked([latency("mean", false), latency("p99", true)])])));
     expect(host.textContent).toContain("mean instead of P99");
-    expect(host.textContent).toContain("--metrics-config summary_latencies=true");
+    expect(host.textContent).toContain("P99: Means only. To get it: Switch them on.");
     expect([...host.querySelectorAll("tbody tr button")].map((b) => b.textContent)).toEqual(["mean"]);
+    act(() => setLang("zh"));
+    expect(host.textContent).toContain("--metrics-config summary_latencies=true");
   });
   it("names source and method, and marks simulated hardware", () => {
     render(card("gpu_busy", data("gpu_busy", [asked([signal("gpu:busy:ratio", [[{ node: "n", gpu: "GPU-1", gpu_index: "0" }, [0.1, 0.2, 0.3, 0.4]]], { source: "dcgm", method: "gauge", simulated: true })])])));
@@ -140,6 +143,15 @@ describe("TimeSeries", () => {
     render(view([line("a", [1, 1, 1, 1])]));
     render(null);
     expect(made.map((m) => m.destroyed)).toEqual([true]);
+  });
+  it("has no canvas while out of sight, and draws what is then current", () => {
+    const at = (active: boolean, values: number[]) => <TimeSeries label="Requests" xs={[1000, 1005, 1010, 1015]} lines={[line("a", values)]} unit="" from={1000} to={1015} step={5} zone="utc" active={active} />;
+    render(at(true, [1, 1, 1, 1]));
+    render(at(false, [2, 2, 2, 2]));
+    expect(made.map((m) => m.destroyed)).toEqual([true]);
+    render(at(true, [3, 3, 3, 3]));
+    expect(made.map((m) => m.destroyed)).toEqual([true, false]);
+    expect(made[1]?.data.at(-1)).toEqual([[1000, 1005, 1010, 1015], [3, 3, 3, 3]]);
   });
   it("has a legend with last, min, mean, max and a table twin that says what is missing", () => {
     render(view([line("a", [1, 2, null, 6])]));

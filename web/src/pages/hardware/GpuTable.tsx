@@ -3,7 +3,7 @@ import type { HardwareNode, Value } from "@/api/types";
 import { useT, type Translate } from "@/i18n";
 import { cx, Simulated } from "@/kit/basics";
 import { bytes, digits, hertz, missing, percent } from "@/kit/format";
-import { reasonText, remedyText } from "@/views/ChartCard";
+import { reasonText, remedyText } from "@/views/words";
 import { cellModel } from "./cells";
 
 interface Props {

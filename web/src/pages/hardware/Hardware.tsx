@@ -8,9 +8,10 @@ import { Button, Chip, FilterBox, Segmented, Simulated } from "@/kit/basics";
 import { bytes, missing, percent } from "@/kit/format";
 import { FilteredOut, NothingConnected, OutsideRetention, QueryView, Skeleton } from "@/kit/states";
 import { usePatchSearch, useScope, useTime, useUrlState } from "@/state/useUrl";
+import { Fill } from "@/views/Fill";
 import { GpuGrid, type GridCell, type GridRow } from "@/views/GpuGrid";
 import { heatLevels } from "@/views/look";
-import { reasonText, remedyText } from "@/views/ChartCard";
+import { reasonText, remedyText } from "@/views/words";
 import { arrange, cellModel, neighbour, scoped, viewed, views, type CellModel, type Mark, type View } from "./cells";
 import { GpuPanel } from "./GpuPanel";
 import { GpuTable } from "./GpuTable";
@@ -23,9 +24,11 @@ export function Hardware() {
   const oldest = momentSeconds(status.data?.data.storage?.oldest);
   if (oldest !== null && window.to < oldest) return <OutsideRetention oldest={oldest} />;
   return (
-    <QueryView result={result} skeleton={<Skeleton rows={8} />}>
-      {(data) => <Page data={data} />}
-    </QueryView>
+    <Fill>
+      <QueryView result={result} skeleton={<Skeleton rows={8} />}>
+        {(data) => <Page data={data} />}
+      </QueryView>
+    </Fill>
   );
 }
 
@@ -105,7 +108,7 @@ function Page({ data }: { data: HardwareAnswer }) {
   if (total === 0) return <NothingConnected />;
   const v = all[0] ? viewed(all[0], url.view) : undefined;
   return (
-    <div className="flex h-full min-h-0 flex-col">
+    <div className="flex min-h-0 flex-1 flex-col">
       <header className="flex min-h-11 flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-1.5">
         <h1 className="text-lg font-semibold">{t("hardware.title")}</h1>
         <FilterBox value={url.q} onChange={(q) => setUrl({ q })} placeholder="hardware.filter" width="w-64" />
@@ -125,7 +128,7 @@ function Page({ data }: { data: HardwareAnswer }) {
         <Button onPress={() => setAsTable((x) => !x)}>{t(asTable ? "hardware.asGrid" : "hardware.asTable")}</Button>
       </header>
       <div className="flex min-h-0 flex-1">
-        <div className="min-w-0 flex-1 overflow-auto">
+        <div className="relative min-w-0 flex-1 overflow-auto">
           {all.length === 0 ? (
             <FilteredOut
               filters={[

@@ -5,7 +5,7 @@ import { useT, type Key, type Translate } from "@/i18n";
 import { Chip, cx, Simulated } from "@/kit/basics";
 import { dateTimeText, type Zone } from "@/state/time";
 import { cellOf, columns, scaleUnit, simulatedRow, valueText } from "@/views/figures";
-import { reasonText, remedyText, word } from "@/views/ChartCard";
+import { reasonText, remedyText, word } from "@/views/words";
 
 export function Facts(p: { row: NowRow; zone: Zone }) {
   const t = useT();

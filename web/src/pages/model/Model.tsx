@@ -133,7 +133,7 @@ function ModelPage({ service, model }: { service: string; model: string }) {
             />
           </span>
         </div>
-        <SectionNav sections={sections.filter((s) => shown.some((x) => x.chart.section === s))} />
+        {!unknown && <SectionNav sections={sections.filter((s) => shown.some((x) => x.chart.section === s))} />}
       </header>
 
       {row && (

@@ -16,9 +16,10 @@ import { takesText } from "@/state/shortcuts";
 import { stringifySearch } from "@/state/url";
 import { useAction } from "@/state/useAction";
 import { useCarriedSearch, usePatchSearch, useScope, useTime, useUrlState } from "@/state/useUrl";
-import { lineWord, reasonText, remedyText, word } from "@/views/ChartCard";
+import { lineWord, reasonText, remedyText, word } from "@/views/words";
 import { cellOf, columns, scaleUnit, simulatedRow, valueText, type Cell, type Column } from "@/views/figures";
 import { modelPath } from "@/views/links";
+import { Fill } from "@/views/Fill";
 import { Sparkline } from "@/views/Sparkline";
 import { useNow } from "@/views/useNow";
 import { errorBand, filterRows, inScope, sortRows, totals, type Sort } from "./rows";
@@ -34,9 +35,11 @@ export function Now() {
   const oldest = momentSeconds(status.data?.data.storage?.oldest);
   if (oldest !== null && window.to < oldest) return <OutsideRetention oldest={oldest} />;
   return (
-    <QueryView result={result} skeleton={<Skeleton rows={10} />}>
-      {(data) => (data.rows.length === 0 ? <NothingConnected /> : <Rows rows={data.rows} at={data.at} window={result.window} />)}
-    </QueryView>
+    <Fill>
+      <QueryView result={result} skeleton={<Skeleton rows={10} />}>
+        {(data) => (data.rows.length === 0 ? <NothingConnected /> : <Rows rows={data.rows} at={data.at} window={result.window} />)}
+      </QueryView>
+    </Fill>
   );
 }
 
@@ -104,7 +107,7 @@ function Rows({ rows, at, window: seconds }: { rows: readonly NowRow[]; at: numb
   );
 
   return (
-    <div className="flex h-full min-h-0 flex-col">
+    <div className="flex min-h-0 flex-1 flex-col">
       <header className="flex min-h-11 flex-wrap items-center gap-x-4 gap-y-1 px-4 py-1.5">
         <h1 className="text-lg font-semibold">{t("now.title")}</h1>
         <FilterBox value={url.q} onChange={(q) => setUrl({ q })} placeholder="now.filter" width="w-72" />
@@ -214,7 +217,7 @@ const RowView = memo(function RowView({ row, index, top, at, window, selected, h
           <span className={row.stale ? "" : "font-medium"}>{row.model}</span>
         </a>
         {/* the marks give way before the name does */}
-        <span className="flex min-w-0 shrink-[999] items-center gap-2 overflow-hidden">
+        <span className="flex h-[18px] min-w-0 shrink-[999] flex-wrap items-center gap-x-2 gap-y-4 overflow-hidden">
           {row.stale && <span className="shrink-0 text-2xs text-warn">▲ {t("now.stale", { age: ago(row.last_sample, at) })}</span>}
           {simulatedRow(row) && <Simulated />}
           {row.dialects.map((d) => (

@@ -82,6 +82,7 @@ describe("Model", () => {
       await page.locator('[data-chart="latency"]').getByRole("radio", { name: "mean" }).click();
       await until(() => page.url().includes("pick=latency:mean"), "the choice in the address");
       await page.getByRole("radio", { name: "GPU", exact: true }).click();
+      await page.locator('[data-chart="gpu_busy"]').scrollIntoViewIfNeeded();
       await until(async () => / · GPU \d/.test(await legend(page, "gpu_busy", 0, 0).innerText()), "GPU names");
       const title = await page.locator('[data-chart="gpu_busy"] tbody button').first().getAttribute("title");
       assert.match(title, /GPU-/);

@@ -125,7 +125,7 @@ func New(cfg Config, deps Deps) (*API, error) {
 		auth:    &authenticator{keys: keys, sessions: newSessions(cfg.SessionLife, deps.Now)},
 		gate:    newGate(cfg.QueryConcurrency, cfg.QueryWait, deps.Registerer),
 		observe: newObserver(deps.Registerer, deps.Log),
-		fed:     newFederation(deps.Queryable, cfg.LookbackDelta, deps.Now, deps.Registerer, deps.Log),
+		fed:     newFederation(deps.Queryable, cfg.LookbackDelta, cfg.QueryTimeout, deps.Now, deps.Registerer, deps.Log),
 		metrics: metricsHandler(deps.Gatherer, deps.Log),
 	}
 	if deps.Console != nil {

@@ -91,8 +91,14 @@ func (c *console) load(name string) (*asset, error) {
 	return v.(*asset), nil
 }
 
-// serveConsole serves files by their path; a path without extension that is no
-// file is a page of the application, which routes by itself.
+// looksLikeFile tells a file that is missing from a page. A dot alone says
+// nothing: models are called llama-3.1-8b.
+func looksLikeFile(name string) bool {
+	return strings.HasPrefix(name, "assets/") || types[strings.ToLower(path.Ext(name))] != ""
+}
+
+// serveConsole serves files by their path; a path that is no file and looks
+// like none is a page of the application, which routes by itself.
 func (a *API) serveConsole(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -112,7 +118,7 @@ func (a *API) serveConsole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f, err := a.console.load(name)
-	if err != nil && path.Ext(name) == "" {
+	if err != nil && !looksLikeFile(name) {
 		name = "index.html"
 		f, err = a.console.load(name)
 	}

@@ -74,14 +74,17 @@ func answerStatus(err error) (int, string) {
 	case errors.Is(err, context.Canceled):
 		return statusClosed, "canceled"
 	}
-	switch code := model.CodeOf(err); code {
-	case "internal", "query_failed", "store_failed", "store_closed", "answer_not_json":
+	switch model.CodeOf(err) {
+	case "internal", "query_failed", "query_invalid", "query_histogram_result":
+		// The queries are ours: that one is wrong is no fault of the asker.
 		return http.StatusInternalServerError, "internal"
 	case "query_timeout":
 		return http.StatusServiceUnavailable, "timeout"
-	case "not_ready", "overloaded":
+	case "query_cancelled":
+		return statusClosed, "canceled"
+	case "storage_busy", "storage_closed", "storage_reopening":
 		return http.StatusServiceUnavailable, "unavailable"
-	case "query_too_large", "too_many_samples":
+	case "query_too_many_samples", "too_many_series":
 		return http.StatusUnprocessableEntity, "execution"
 	default:
 		return http.StatusBadRequest, "bad_data"

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -32,12 +33,18 @@ const (
 	kindFloatHistogram = 3
 )
 
+// maxFederated bounds the series of one answer, which are held in memory to be
+// sorted: about 150 MB.
+const maxFederated = 500_000
+
 // federation answers /federate: of every series that a match[] selects, the
 // newest sample within the lookback, with its own timestamp, for another
 // Prometheus to scrape.
 type federation struct {
 	store    storage.Queryable
 	lookback time.Duration
+	timeout  time.Duration
+	limit    int
 	now      func() time.Time
 	parse    parser.Parser
 	log      *slog.Logger
@@ -47,9 +54,9 @@ type federation struct {
 	skipped  *prometheus.CounterVec
 }
 
-func newFederation(store storage.Queryable, lookback time.Duration, now func() time.Time, reg prometheus.Registerer, log *slog.Logger) *federation {
+func newFederation(store storage.Queryable, lookback, timeout time.Duration, now func() time.Time, reg prometheus.Registerer, log *slog.Logger) *federation {
 	f := &federation{
-		store: store, lookback: lookback, now: now, parse: parser.NewParser(parser.Options{}), log: log,
+		store: store, lookback: lookback, timeout: timeout, limit: maxFederated, now: now, parse: parser.NewParser(parser.Options{}), log: log,
 		errors:   prometheus.NewCounter(prometheus.CounterOpts{Name: "sightline_federation_errors_total", Help: "Federation requests that failed or broke off."}),
 		warnings: prometheus.NewCounter(prometheus.CounterOpts{Name: "sightline_federation_warnings_total", Help: "Warnings of the store while it answered federation requests."}),
 		skipped:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sightline_federation_skipped_series_total", Help: "Selected series that federation could not show, by reason."}, []string{"reason"}),
@@ -91,12 +98,14 @@ func (f *federation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeEnvelope(w, r, http.StatusBadRequest, envelope{Status: "error", ErrorType: "bad_data", Error: "parameter match[]: " + err.Error(), Code: code, Hint: hint, Position: pos})
 		return
 	}
-	samples, err := f.collect(r.Context(), selectors)
+	ctx, cancel := context.WithTimeout(r.Context(), f.timeout)
+	defer cancel()
+	samples, err := f.collect(ctx, selectors)
 	if err != nil {
 		f.errors.Inc()
 		f.log.Error("federation failed", "err", err)
-		status, typ := answerStatus(&model.Problem{Code: "query_failed", Text: "the series cannot be read", Err: err})
-		writeProblem(w, r, status, typ, &model.Problem{Code: "query_failed", Text: "the series cannot be read", Err: err})
+		status, typ := answerStatus(err)
+		writeProblem(w, r, status, typ, err)
 		return
 	}
 	format := expfmt.NegotiateAccept(r.Header,
@@ -119,7 +128,7 @@ func (f *federation) collect(ctx context.Context, selectors [][]*labels.Matcher)
 	mint := maxt - f.lookback.Milliseconds()
 	q, err := f.store.Querier(mint, maxt)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	defer q.Close() //nolint:errcheck // reading is over, nothing to save
 	hints := &storage.SelectHints{Start: mint, End: maxt}
@@ -132,10 +141,13 @@ func (f *federation) collect(ctx context.Context, selectors [][]*labels.Matcher)
 	for set.Next() {
 		l, ok, err := newest(set.At(), mint, maxt)
 		if err != nil {
-			return nil, err
+			return nil, unreadable(err)
 		}
 		if !ok {
 			continue
+		}
+		if len(out) == f.limit {
+			return nil, &model.Problem{Code: "too_many_series", Text: fmt.Sprintf("the selectors match more than %d series", f.limit), Hint: "narrow match[], or split it over several scrapes"}
 		}
 		if l.name == "" {
 			f.skipped.WithLabelValues("nameless").Inc()
@@ -145,6 +157,9 @@ func (f *federation) collect(ctx context.Context, selectors [][]*labels.Matcher)
 	}
 	f.warnings.Add(float64(len(set.Warnings())))
 	if err := set.Err(); err != nil {
+		return nil, unreadable(err)
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(out, func(a, b latest) int {
@@ -154,6 +169,10 @@ func (f *federation) collect(ctx context.Context, selectors [][]*labels.Matcher)
 		return a.group() - b.group()
 	})
 	return out, nil
+}
+
+func unreadable(err error) error {
+	return &model.Problem{Code: "query_failed", Text: "the series cannot be read", Err: err}
 }
 
 // newest walks one series. ok is false when it has no sample in the window, or

@@ -204,5 +204,29 @@ func federatedFuzz(f *testing.F) *federation {
 	if err := app.Commit(); err != nil {
 		f.Fatal(err)
 	}
-	return newFederation(store, time.Minute, func() time.Time { return time.UnixMilli(1000) }, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	return newFederation(store, time.Minute, time.Minute, func() time.Time { return time.UnixMilli(1000) }, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 }
+
+func TestFederateIsBounded(t *testing.T) {
+	f := federated(t)
+	f.api.fed.limit = 3
+	if a := f.get(everything); a.status != 422 || a.env(t).Code != "too_many_series" || a.env(t).Hint == "" {
+		t.Errorf("more series than allowed: %d %s", a.status, a.body)
+	}
+	f.api.fed.limit, f.api.fed.timeout = 100, 0
+	if a := f.get(everything); a.status != 503 {
+		t.Errorf("out of time: %d %s", a.status, a.body)
+	}
+	f.api.fed.timeout = time.Minute
+	f.api.fed.store = brokenStore{}
+	if a := f.get(everything); a.status != 500 || a.env(t).Code != "query_failed" {
+		t.Errorf("a store that fails: %d %s", a.status, a.body)
+	}
+	if a := f.get("/metrics"); !strings.Contains(string(a.body), "sightline_federation_errors_total 3") {
+		t.Error("failures are not counted")
+	}
+}
+
+type brokenStore struct{}
+
+func (brokenStore) Querier(int64, int64) (storage.Querier, error) { return nil, io.ErrUnexpectedEOF }

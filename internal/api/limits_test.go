@@ -3,11 +3,13 @@ package api
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/golang/snappy"
@@ -264,4 +266,27 @@ func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
 	if got[0] != true || got[1] || got[2] || !got[3] || !o.due("cross_origin", now) {
 		t.Errorf("due: %v", got)
 	}
+}
+
+func TestGateGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, 2*time.Second, prometheus.NewRegistry())
+		ctx, cancel := context.WithCancel(context.Background())
+		r := httptest.NewRequest("GET", "/", nil).WithContext(ctx)
+		g.enter(r)
+		start := time.Now()
+		if g.enter(r) || time.Since(start) != 2*time.Second {
+			t.Errorf("waited %s", time.Since(start))
+		}
+		cancel()
+		start = time.Now()
+		if g.enter(r) || time.Since(start) != 0 {
+			t.Errorf("a client that left waited %s", time.Since(start))
+		}
+		w := httptest.NewRecorder()
+		g.wrap(nil).ServeHTTP(w, r)
+		if w.Code != 503 || w.Header().Get("Retry-After") != "2" {
+			t.Errorf("answer %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+		}
+	})
 }

@@ -112,7 +112,7 @@ func explain(errorType, text string) (code, hint string, pos *position) {
 	case strings.Contains(text, "exceeded maximum resolution"):
 		return "too_many_points", "use a larger step or a shorter range", nil
 	case strings.Contains(text, "would load too many samples"):
-		return "too_many_samples", "narrow the selectors or the range", nil
+		return "query_too_many_samples", "narrow the selectors or the range", nil
 	case strings.Contains(text, "http: request body too large"):
 		return "body_too_large", "send a smaller body", nil
 	}
@@ -122,7 +122,7 @@ func explain(errorType, text string) (code, hint string, pos *position) {
 	case "timeout":
 		return "query_timeout", "narrow the selectors or the range, or raise query.timeout", nil
 	case "canceled":
-		return "canceled", "", nil
+		return "query_cancelled", "", nil
 	case "execution":
 		return "query_failed", "", nil
 	case "unavailable":

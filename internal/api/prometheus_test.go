@@ -200,14 +200,14 @@ func TestMalformedQuery(t *testing.T) {
 
 func TestExplainKnowsEveryErrorType(t *testing.T) {
 	for typ, want := range map[string]string{
-		"timeout": "query_timeout", "canceled": "canceled", "execution": "query_failed", "bad_data": "parameter_invalid", "internal": "internal",
+		"timeout": "query_timeout", "canceled": "query_cancelled", "execution": "query_failed", "bad_data": "parameter_invalid", "internal": "internal",
 		"unavailable": "unavailable", "not_found": "not_found", "not_acceptable": "not_acceptable", "": "internal",
 	} {
 		if got, _, _ := explain(typ, "something"); got != want {
 			t.Errorf("%q: %q, want %q", typ, got, want)
 		}
 	}
-	if got, _, _ := explain("execution", "query processing would load too many samples into memory in query execution"); got != "too_many_samples" {
+	if got, _, _ := explain("execution", "query processing would load too many samples into memory in query execution"); got != "query_too_many_samples" {
 		t.Error(got)
 	}
 }
@@ -284,5 +284,39 @@ func TestPromtool(t *testing.T) {
 	check.Stdin = strings.NewReader(strings.Join(own, "\n") + "\n")
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// TestGrafanaShapedRequests asks as Grafana's data source does: its health
+// check, forms by POST, times with fractions, label values with selectors.
+func TestGrafanaShapedRequests(t *testing.T) {
+	f := newFixture(t)
+	now := time.Now()
+	f.append(now, labels.FromStrings("__name__", "up", "job", "triton", "instance", "demo/vision-0"), 1)
+	from, to := fmt.Sprintf("%.3f", float64(now.UnixMilli()-60_000)/1e3), fmt.Sprintf("%.3f", float64(now.UnixMilli()+1000)/1e3)
+	for _, c := range []struct {
+		path string
+		form url.Values
+		want string
+	}{
+		{"/api/v1/query", url.Values{"query": {"1+1"}, "time": {"4"}}, `"result":[4,"2"]`},
+		{"/api/v1/query_range", url.Values{"query": {"up{}"}, "start": {from}, "end": {to}, "step": {"15"}}, `"job":"triton"`},
+		{"/api/v1/query_exemplars", url.Values{"query": {"up"}, "start": {from}, "end": {to}}, `"data":[]`},
+		{"/api/v1/labels", url.Values{"match[]": {"up"}, "start": {from}, "end": {to}, "limit": {"40000"}}, `"instance"`},
+		{"/api/v1/series", url.Values{"match[]": {`{job=~"tri.*"}`}, "start": {from}, "end": {to}}, `"instance":"demo/vision-0"`},
+	} {
+		if a := f.form(c.path, c.form); a.status != 200 || !strings.Contains(string(a.body), c.want) {
+			t.Errorf("POST %s %v: %d %s", c.path, c.form, a.status, a.body)
+		}
+	}
+	for path, want := range map[string]string{
+		"/api/v1/label/job/values?match[]=up&start=" + from + "&end=" + to: `"triton"`,
+		"/api/v1/label/__name__/values?limit=40000":                        `"up"`,
+		"/api/v1/metadata?limit=10&limit_per_metric=1":                     `"data":{`,
+		"/api/v1/rules?type=record":                                        `"groups":[]`,
+	} {
+		if a := f.get(path); a.status != 200 || !strings.Contains(string(a.body), want) {
+			t.Errorf("GET %s: %d %s", path, a.status, a.body)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -33,6 +35,9 @@ func question[Q, A any](a *API, w http.ResponseWriter, r *http.Request, parse fu
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.QueryTimeout)
 	defer cancel()
 	ans, err := ask(ctx, q)
+	if errors.Is(err, context.DeadlineExceeded) && model.CodeOf(err) == "internal" {
+		err = &model.Problem{Code: "query_timeout", Text: fmt.Sprintf("the answer took longer than %s", a.cfg.QueryTimeout), Hint: "ask for less, or raise query.timeout", Err: err}
+	}
 	if err != nil {
 		status, typ := answerStatus(err)
 		if status >= 500 {

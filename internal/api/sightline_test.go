@@ -82,9 +82,12 @@ func TestErrorsOfQuestions(t *testing.T) {
 	}{
 		{&model.Problem{Code: "signal_unknown", Text: `signal "model:x:rate" is not in the catalogue`, Hint: "see signals"}, 400, "signal_unknown", `signal "model:x:rate" is not in the catalogue`},
 		{&model.Problem{Code: "query_failed", Text: "the store failed", Err: errors.New("disk")}, 500, "query_failed", "the store failed: disk"},
-		{&model.Problem{Code: "not_ready", Text: "starting"}, 503, "not_ready", "starting"},
-		{&model.Problem{Code: "too_many_samples", Text: "too many"}, 422, "too_many_samples", "too many"},
-		{context.DeadlineExceeded, 503, "internal", "context deadline exceeded"},
+		{&model.Problem{Code: "query_invalid", Text: "the query is not valid"}, 500, "query_invalid", "the query is not valid"},
+		{&model.Problem{Code: "storage_reopening", Text: "reopening"}, 503, "storage_reopening", "reopening"},
+		{&model.Problem{Code: "query_timeout", Text: "too long"}, 503, "query_timeout", "too long"},
+		{&model.Problem{Code: "query_cancelled", Text: "gone"}, 499, "query_cancelled", "gone"},
+		{&model.Problem{Code: "query_too_many_samples", Text: "too many"}, 422, "query_too_many_samples", "too many"},
+		{context.DeadlineExceeded, 503, "query_timeout", "the answer took longer than 30s: context deadline exceeded"},
 		{fmt.Errorf("series: %w", &model.Problem{Code: "signal_unknown", Text: "no such signal", Hint: "look"}), 400, "signal_unknown", "series: no such signal"},
 		{errors.New("boom"), 500, "internal", "boom"},
 	} {

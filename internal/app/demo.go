@@ -39,7 +39,13 @@ const (
 	visionModel    = "resnet_mini"
 	chatModel      = "tiny-chat"
 	visionReplicas = 2
-	demoCardBytes  = 2 << 30
+)
+
+// Memory of the demo's cards. A vision card is small on purpose: the engine
+// takes half of it at the start, and one image of 1024 pixels no longer fits.
+const (
+	visionCardBytes = 512 << 20
+	chatCardBytes   = 2 << 30
 )
 
 // fleet is the demo's engines, cards and load.
@@ -74,15 +80,15 @@ func preferred(port int) string {
 
 func newFleet(s DemoSettings, log *slog.Logger, reg prometheus.Registerer) (*fleet, error) {
 	f := &fleet{settings: s, log: log.With("part", "demo")}
-	card := func(node string, index int, pod string) *accel.Device {
-		d := accel.New(accel.Config{Node: node, Index: index, Namespace: demoNamespace, Pod: pod, Container: "engine", MemoryBytes: demoCardBytes})
+	card := func(node string, index int, pod string, bytes int64) *accel.Device {
+		d := accel.New(accel.Config{Node: node, Index: index, Namespace: demoNamespace, Pod: pod, Container: "engine", MemoryBytes: bytes})
 		f.cards = append(f.cards, d)
 		return d
 	}
 	for i := range visionReplicas {
 		pod := fmt.Sprintf("vision-%d", i)
 		v, err := vision.New(vision.Config{
-			Name: pod, Node: "demo-node-1", Device: card("demo-node-1", i, pod),
+			Name: pod, Node: "demo-node-1", Device: card("demo-node-1", i, pod, visionCardBytes),
 			ListenHTTP: preferred(8100 + 10*i), ListenGRPC: preferred(8101 + 10*i), ListenMetrics: preferred(8102 + 10*i),
 			SummaryLatencies: true, Log: f.log.With("engine", pod),
 		})
@@ -92,7 +98,7 @@ func newFleet(s DemoSettings, log *slog.Logger, reg prometheus.Registerer) (*fle
 		f.vision = append(f.vision, v)
 	}
 	c, err := chat.New(chat.Config{
-		Listen: preferred(8200), Model: chatModel, Accelerator: card("demo-node-2", 0, "chat-0"), KVBlocks: 512, Log: f.log.With("engine", "chat-0"),
+		Listen: preferred(8200), Model: chatModel, Accelerator: card("demo-node-2", 0, "chat-0", chatCardBytes), KVBlocks: 512, Log: f.log.With("engine", "chat-0"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start chat-0: %w", err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +26,9 @@ import (
 	"sightline/internal/signals"
 	"sightline/web"
 )
+
+// demoThreads is how many threads the demo runs at least.
+const demoThreads = 6
 
 // Settings is everything that a role needs to run.
 type Settings struct {
@@ -88,6 +92,10 @@ func Run(ctx context.Context, s Settings) error {
 	}
 	services := sv.services(s)
 	if s.Role == RoleDemo {
+		// The engines' arithmetic keeps every core busy for milliseconds on end;
+		// with as few threads as cores, the network would wait behind it and show
+		// up as latency that no engine has.
+		runtime.GOMAXPROCS(max(demoThreads, runtime.GOMAXPROCS(0)))
 		fleet, err := newFleet(s.Demo, s.Log, reg)
 		if err != nil {
 			front.close()
@@ -130,12 +138,14 @@ type server struct {
 	query  *query.Query
 	api    *api.API
 	known  *recogniser
+	// interval is the distance of two evaluations of the rules.
+	interval time.Duration
 }
 
 // openServer wires the parts; only the store touches the disk here.
 func openServer(ctx context.Context, s Settings, reg *prometheus.Registry, h *health.Registry) (_ *server, err error) {
 	c := s.Config
-	sv := &server{}
+	sv := &server{interval: time.Duration(c.Rules.Interval)}
 	if sv.cat, err = signals.Load(); err != nil {
 		return nil, err
 	}
@@ -167,7 +177,7 @@ func openServer(ctx context.Context, s Settings, reg *prometheus.Registry, h *he
 		return nil, err
 	}
 	opts := signals.Options{Interval: time.Duration(c.Rules.Interval), ScrapeInterval: longestInterval(c)}
-	sv.rules, err = ruler.New(ruler.Options{Signals: opts, QueryOffset: time.Duration(c.Rules.QueryOffset), RuleFiles: c.Rules.Files},
+	sv.rules, err = ruler.New(ruler.Options{Interval: sv.interval, Signals: opts, QueryOffset: time.Duration(c.Rules.QueryOffset), RuleFiles: c.Rules.Files},
 		sv.store.Engine(), sv.store.Queryable(), sv.store.Appendable(), sv.cat, s.Log.With("part", "rules"), reg, h)
 	if err != nil {
 		return nil, err

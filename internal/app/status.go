@@ -42,6 +42,15 @@ func firstProblem(failed *model.Problem, dropped []*model.Problem) *model.Proble
 	return nil
 }
 
+func (sv *server) ruleStatus() api.RulesStatus {
+	out := api.RulesStatus{IntervalSeconds: sv.interval.Seconds()}
+	for _, g := range sv.rules.Health() {
+		out.Groups = append(out.Groups, api.RuleGroup{Name: g.Name, Rules: g.Rules, LastEvaluation: api.Moment{Time: g.LastEvaluation},
+			LastDurationSeconds: g.LastDuration.Seconds(), Failed: g.Failed, LastError: g.LastError})
+	}
+	return out
+}
+
 func (sv *server) storageStatus() api.StorageStatus {
 	s := sv.store.Stats()
 	out := api.StorageStatus{

@@ -162,6 +162,10 @@ func (g *Guard) Usage(source string) (series, limit, refused int, label string, 
 	return st.Series, st.Limit, st.Refused, st.Label, true
 }
 
+// Dropped counts, by reason, the samples refused since the start for anything
+// but the series limit.
+func (g *Guard) Dropped() map[string]uint64 { return g.metrics.dropped() }
+
 type appender struct {
 	g       *Guard
 	next    storage.AppenderV2

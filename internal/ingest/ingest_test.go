@@ -198,6 +198,9 @@ func TestTimesOutsideTheBoundsAreRefusedAndCounted(t *testing.T) {
 			t.Errorf("%s counted %g", reason, got)
 		}
 	}
+	if d := g.Dropped(); d["timestamp_future"] != 1 || d["duplicate_timestamp"] != 1 || len(d) != len(reasons) {
+		t.Errorf("dropped %v", d)
+	}
 	s := g.Sources()
 	if len(s) != 1 || s[0].Name != DefaultSource || s[0].Future != 1 || s[0].TooOld != 1 {
 		t.Errorf("sources %+v", s)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/prometheus/storage"
 )
 
@@ -20,11 +21,15 @@ var (
 )
 
 func newMetrics(g *Guard) *metrics {
-	return &metrics{
+	m := &metrics{
 		guard:   g,
 		series:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sightline_ingest_refused_series_total", Help: "Attempts to add a series beyond the limit of its source."}, []string{"source"}),
 		samples: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sightline_ingest_refused_samples_total", Help: "Samples that were refused for a reason other than the series limit."}, []string{"reason"}),
 	}
+	for _, r := range reasons {
+		m.samples.WithLabelValues(r)
+	}
+	return m
 }
 
 // countError counts a sample that the store refused for its time or value.
@@ -49,6 +54,21 @@ func (m *metrics) countError(err error) {
 		return
 	}
 	m.samples.WithLabelValues("other").Inc()
+}
+
+// reasons why samples are refused; each is counted from the start, so that a
+// rate over the first refusal exists.
+var reasons = []string{"timestamp_future", "timestamp_too_old", "out_of_order", "duplicate_timestamp", "exemplar", "exemplar_of_refused_series", "other"}
+
+func (m *metrics) dropped() map[string]uint64 {
+	out := map[string]uint64{}
+	for _, r := range reasons {
+		var d dto.Metric
+		if err := m.samples.WithLabelValues(r).Write(&d); err == nil {
+			out[r] = uint64(d.GetCounter().GetValue())
+		}
+	}
+	return out
 }
 
 // Describe implements prometheus.Collector.

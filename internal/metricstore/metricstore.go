@@ -62,6 +62,7 @@ type Store struct {
 	done     sync.WaitGroup
 	statfs   func(dir string) (free, total uint64, err error)
 	interval time.Duration // of the disk watch
+	patience time.Duration // of Close
 }
 
 // Open opens the data directory c.Dir, creating it when it does not exist, and
@@ -89,7 +90,7 @@ func open(ctx context.Context, c Config, log *slog.Logger, reg prometheus.Regist
 	}
 	s := &Store{
 		cfg: c, log: log, reg: reg, health: h,
-		stop: make(chan struct{}), statfs: statfs, interval: time.Second,
+		stop: make(chan struct{}), statfs: statfs, interval: time.Second, patience: closeWait,
 	}
 	if adjust != nil {
 		adjust(s)
@@ -137,7 +138,7 @@ func open(ctx context.Context, c Config, log *slog.Logger, reg prometheus.Regist
 	defer func() {
 		if err != nil {
 			reg.Unregister(s.metrics)
-			reg.Unregister(s.proxy)
+			s.proxy.clear()
 		}
 	}()
 
@@ -200,8 +201,8 @@ func (s *Store) Close() error {
 	s.mu.RLock()
 	gen := s.gen
 	s.mu.RUnlock()
-	if gen != nil && !gen.drained(closeWait) {
-		return &model.Problem{Code: "storage_busy", Text: fmt.Sprintf("%d queries or appends did not end within %s", gen.users.Load(), closeWait), Hint: "nothing acknowledged is lost; the next start checks the blocks"}
+	if gen != nil && !gen.drained(s.patience) {
+		return &model.Problem{Code: "storage_busy", Text: fmt.Sprintf("%d queries or appends did not end within %s", gen.users.Load(), s.patience), Hint: "nothing acknowledged is lost; the next start checks the blocks"}
 	}
 	var err error
 	if gen != nil {
@@ -211,7 +212,7 @@ func (s *Store) Close() error {
 		err = cerr
 	}
 	s.reg.Unregister(s.metrics)
-	s.reg.Unregister(s.proxy)
+	s.proxy.clear()
 	if err == nil && gen != nil {
 		// Only a directory that was closed whole is trusted at the next start.
 		err = os.Remove(filepath.Join(s.cfg.Dir, uncleanMarker))

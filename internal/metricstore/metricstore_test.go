@@ -4,10 +4,13 @@ import (
 	"context"
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
 	"go.uber.org/goleak"
@@ -118,5 +121,123 @@ func TestAClosedStoreRefusesAndClosesOnce(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestLimitsOfQueriesAreProblems(t *testing.T) {
+	c := DefaultConfig(t.TempDir())
+	c.QueryMaxSamples = 100
+	s, err := Open(t.Context(), c, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Now()
+	for i := range int64(200) {
+		if err := appendOne(s, now.UnixMilli()+i, 1, "__name__", "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.QueryInstant(t.Context(), "sum_over_time(x[1m])", now.Add(time.Second)); model.CodeOf(err) != "query_too_many_samples" {
+		t.Errorf("too many samples: %v", err)
+	}
+	expired, cancel := context.WithDeadline(t.Context(), now.Add(-time.Second))
+	defer cancel()
+	if _, err := s.QueryInstant(expired, "x", now); model.CodeOf(err) != "query_timeout" && model.CodeOf(err) != "query_failed" {
+		t.Errorf("timeout: %v", err)
+	}
+	app := s.Appendable().AppenderV2(t.Context())
+	h := &histogram.Histogram{Schema: 0, Count: 1, Sum: 1, PositiveSpans: []histogram.Span{{Offset: 0, Length: 1}}, PositiveBuckets: []int64{1}}
+	if _, err := app.Append(0, labels.FromStrings("__name__", "h"), 0, now.UnixMilli(), 0, h, nil, storage.AOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.QueryInstant(t.Context(), "h", now.Add(time.Second)); model.CodeOf(err) != "query_histogram_result" {
+		t.Errorf("histogram: %v", err)
+	}
+	if got, err := s.QueryInstant(t.Context(), "histogram_count(h)", now.Add(time.Second)); err != nil || got[0].Points[0].V != 1 {
+		t.Errorf("histogram_count: %v %v", got, err)
+	}
+}
+
+func TestConfigNamesWhatIsWrong(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"dir": func(c *Config) { c.Dir = "" }, "retention": func(c *Config) { c.Retention = -1 }, "retention_bytes": func(c *Config) { c.RetentionBytes = -1 },
+		"out_of_order_window": func(c *Config) { c.OutOfOrderWindow = -1 }, "max_exemplars": func(c *Config) { c.MaxExemplars = -1 },
+		"query_timeout": func(c *Config) { c.QueryTimeout = 0 }, "query_max_samples": func(c *Config) { c.QueryMaxSamples = 0 },
+		"query_concurrency": func(c *Config) { c.QueryConcurrency = 0 }, "lookback_delta": func(c *Config) { c.LookbackDelta = 0 }, "subquery_step": func(c *Config) { c.SubqueryStep = 0 },
+	} {
+		c := DefaultConfig("x")
+		change(&c)
+		err := c.Validate()
+		if model.CodeOf(err) != "config_invalid" || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := DefaultConfig("x").Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOwnMetricsAreCleanAndSurviveAReopen(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	s, err := Open(t.Context(), DefaultConfig(t.TempDir()), nil, reg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.reopen(); err != nil {
+		t.Fatal(err)
+	}
+	if err := appendOne(s, time.Now().UnixMilli(), 1, "__name__", "x"); err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	var own []string
+	for _, f := range families {
+		if m := f.GetMetric()[0]; m.GetGauge() != nil {
+			got[f.GetName()] = m.GetGauge().GetValue()
+		} else {
+			got[f.GetName()] = m.GetCounter().GetValue()
+		}
+		if strings.HasPrefix(f.GetName(), "sightline_") {
+			own = append(own, f.GetName())
+		}
+	}
+	for name, want := range map[string]float64{"prometheus_tsdb_head_series": 1, "sightline_storage_acknowledged_samples_total": 1, "sightline_storage_reopened_total": 1, "prometheus_engine_queries": 0} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %g, %v; want %g", name, v, ok, want)
+		}
+	}
+	if lints, err := testutil.GatherAndLint(reg, own...); err != nil || len(lints) > 0 || len(own) < 6 {
+		t.Errorf("%v: lint %v %v", own, lints, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if families, err := reg.Gather(); err != nil || len(families) != 0 {
+		t.Errorf("%d metrics stay after Close: %v", len(families), err)
+	}
+}
+
+func TestRateMeter(t *testing.T) {
+	var m rateMeter
+	start := time.Unix(0, 0)
+	for i := range uint64(120) {
+		m.observe(start.Add(time.Duration(i)*time.Second), i*500)
+	}
+	if r := m.perSecond(); math.Abs(r-500) > 1 {
+		t.Errorf("500 a second are measured as %g", r)
+	}
+	for i := range 120 {
+		m.observe(start.Add(time.Duration(120+i)*time.Second), 119*500)
+	}
+	if r := m.perSecond(); r > 1 {
+		t.Errorf("nothing is measured as %g", r)
 	}
 }

@@ -23,6 +23,14 @@ func (p *registryProxy) set(r *prometheus.Registry) {
 	p.current = r
 }
 
+// clear shows nothing from now on. A registry cannot drop an unchecked
+// collector, so a closed store leaves an empty one behind.
+func (p *registryProxy) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current, p.lasting = nil, nil
+}
+
 // Describe sends nothing, which makes the collector an unchecked one: the set
 // of metrics is not known before the TSDB is open.
 func (p *registryProxy) Describe(chan<- *prometheus.Desc) {}
@@ -30,11 +38,12 @@ func (p *registryProxy) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (p *registryProxy) Collect(ch chan<- prometheus.Metric) {
 	p.mu.Lock()
-	current := p.current
+	shown := []*prometheus.Registry{p.lasting, p.current}
 	p.mu.Unlock()
-	p.lasting.Collect(ch)
-	if current != nil {
-		current.Collect(ch)
+	for _, r := range shown {
+		if r != nil {
+			r.Collect(ch)
+		}
 	}
 }
 

@@ -33,10 +33,6 @@ type lineRequest struct {
 // native series where they did not and for splits.
 func (q *Query) lines(ctx context.Context, req lineRequest) (grid, error) {
 	g := grid{start: req.r.Start, step: req.step, n: int(req.r.Duration()/req.step) + 1, lines: []Line{}}
-	_, l, err := q.cat.Lookup(req.full)
-	if err != nil {
-		return g, err
-	}
 	acc := map[string]*Line{}
 	if len(req.by) > 0 {
 		got, err := q.computed(ctx, req, q.active(), req.r)
@@ -79,7 +75,6 @@ func (q *Query) lines(ctx context.Context, req lineRequest) (grid, error) {
 		}
 		merge(acc, got, req, func(i int) bool { return alive[dialect] == nil || !alive[dialect][i] })
 	}
-	_ = l
 	g.lines = sorted(acc)
 	return g, nil
 }

@@ -54,11 +54,6 @@ func (q *Query) Now(ctx context.Context, req NowRequest) (NowAnswer, error) {
 	q.each(
 		func() { s = q.snap(ctx, a, nowSignals, at) },
 		func() {
-			var err error
-			seen, err = q.store.QueryInstant(ctx, fmt.Sprintf("last_over_time(%s[%ds])", signals.InstanceDialect, int(req.Window.Seconds())), at)
-			a.note("rows that are gone", err)
-		},
-		func() {
 			end := at.Truncate(step)
 			r := model.TimeRange{Start: end.Add(-step * time.Duration(req.Points-1)), End: end}
 			var err error
@@ -66,6 +61,14 @@ func (q *Query) Now(ctx context.Context, req NowRequest) (NowAnswer, error) {
 			a.note("the sparklines", err)
 		},
 	)
+	id := signals.Identity(model.LevelModel)
+	if gone(spark, s, id) {
+		// Reading an hour of presence costs more than all the rest, so it is
+		// done only when some model has a past but no present.
+		var err error
+		seen, err = q.store.QueryInstant(ctx, fmt.Sprintf("last_over_time(%s[%ds])", signals.InstanceDialect, int(req.Window.Seconds())), at)
+		a.note("rows that are gone", err)
+	}
 	if err := a.err(); err != nil {
 		return ans, err
 	}
@@ -73,9 +76,14 @@ func (q *Query) Now(ctx context.Context, req NowRequest) (NowAnswer, error) {
 	idx := map[string]map[string]model.Series{}
 	for _, n := range nowSignals {
 		idx[n] = s.index(q, n)
+		s.cards[n] = map[string]string{}
+		for key, x := range idx[n] {
+			if gpu := x.Labels["gpu"]; gpu != "" {
+				s.cards[n][gpu] = key
+			}
+		}
 	}
 	sparks := map[string][]*float64{}
-	id := signals.Identity(model.LevelModel)
 	for _, l := range spark.lines {
 		sparks[keyOf(l.Labels, id)] = l.Values
 	}
@@ -92,6 +100,15 @@ func (q *Query) Now(ctx context.Context, req NowRequest) (NowAnswer, error) {
 	unique(ans.Rows)
 	ans.Warnings = a.warnings
 	return ans, nil
+}
+
+// gone tells whether a sparkline belongs to a model that is not there now.
+func gone(spark grid, s snapshot, id []string) bool {
+	live := map[string]bool{}
+	for _, x := range s.series[signals.InstanceDialect] {
+		live[keyOf(x.Labels, id)] = true
+	}
+	return slices.ContainsFunc(spark.lines, func(l Line) bool { return !live[keyOf(l.Labels, id)] })
 }
 
 // unique prefixes ids that two rows would share.
@@ -245,17 +262,15 @@ func (q *Query) gpuCells(ctx context.Context, s *snapshot, idx map[string]map[st
 	var busy, used, total float64
 	var nBusy, nMem int
 	var bv, mv Value
-	for full, byKey := range map[string]map[string]model.Series{"gpu:busy:ratio": idx["gpu:busy:ratio"], "gpu:memory_used_bytes:last": idx["gpu:memory_used_bytes:last"]} {
-		for key, x := range byKey {
-			if !f.gpus[x.Labels["gpu"]] {
-				continue
-			}
-			v := q.cell(ctx, s, full, byKey, key, q.active(), nil)
-			if full == "gpu:busy:ratio" {
-				busy, nBusy, bv = busy+x.Points[0].V, nBusy+1, v
-			} else if t, ok := totalOf(idx, x.Labels["gpu"]); ok {
-				used, total, nMem, mv = used+x.Points[0].V, total+t, nMem+1, v
-			}
+	for gpu := range f.gpus {
+		if key, ok := s.cards["gpu:busy:ratio"][gpu]; ok {
+			busy, nBusy = busy+idx["gpu:busy:ratio"][key].Points[0].V, nBusy+1
+			bv = q.cell(ctx, s, "gpu:busy:ratio", idx["gpu:busy:ratio"], key, q.active(), nil)
+		}
+		key, ok := s.cards["gpu:memory_used_bytes:last"][gpu]
+		if t, has := s.cards["gpu:memory_total_bytes:last"][gpu]; ok && has {
+			used, total, nMem = used+idx["gpu:memory_used_bytes:last"][key].Points[0].V, total+idx["gpu:memory_total_bytes:last"][t].Points[0].V, nMem+1
+			mv = q.cell(ctx, s, "gpu:memory_used_bytes:last", idx["gpu:memory_used_bytes:last"], key, q.active(), nil)
 		}
 	}
 	row.GPUBusy, row.GPUMemory = bv, mv
@@ -270,15 +285,6 @@ func (q *Query) gpuCells(ctx context.Context, s *snapshot, idx map[string]map[st
 	} else {
 		row.GPUMemory.Value, row.GPUMemory.Reason = nil, q.noGPU(ctx, s, "gpu:memory_used_bytes:last", f)
 	}
-}
-
-func totalOf(idx map[string]map[string]model.Series, gpu string) (float64, bool) {
-	for _, x := range idx["gpu:memory_total_bytes:last"] {
-		if x.Labels["gpu"] == gpu {
-			return x.Points[0].V, true
-		}
-	}
-	return 0, false
 }
 
 func (q *Query) noGPU(ctx context.Context, s *snapshot, full string, f *rowFacts) *Reason {

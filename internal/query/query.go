@@ -52,8 +52,9 @@ type Query struct {
 	cat   *signals.Catalogue
 	o     Options
 
-	mu     sync.Mutex
-	exists map[string]existsEntry
+	mu      sync.Mutex
+	exists  map[string]existsEntry
+	origins map[string]signals.Origin
 }
 
 // New gives a Query over a store.
@@ -76,7 +77,7 @@ func New(store Store, cat *signals.Catalogue, o Options) *Query {
 	if o.Signals.Interval <= 0 {
 		o.Signals.Interval = signals.DefaultInterval
 	}
-	return &Query{store: store, cat: cat, o: o, exists: map[string]existsEntry{}}
+	return &Query{store: store, cat: cat, o: o, exists: map[string]existsEntry{}, origins: map[string]signals.Origin{}}
 }
 
 // active lists the dialects whose rules run, all known ones when unknown.

@@ -63,17 +63,28 @@ func (q *Query) why(ctx context.Context, full string, dialects []string, match m
 	return &Reason{Code: r.Code, Text: r.Text, Remedy: r.Remedy}
 }
 
-// origin finds how the first of the dialects that gives a signal does so.
+// origin finds how the most trusted of the dialects that give a signal does so.
 func (q *Query) origin(full string, dialects []string) (o signals.Origin) {
+	key := full + "|" + strings.Join(dialects, ",")
+	q.mu.Lock()
+	o, known := q.origins[key]
+	q.mu.Unlock()
+	if known {
+		return o
+	}
 	os, err := q.cat.Explain(full, dialects)
 	if err != nil {
 		return o
 	}
 	for _, x := range os {
 		if x.Method != "" {
-			return x
+			o = x
+			break
 		}
 	}
+	q.mu.Lock()
+	q.origins[key] = o // bounded by signals times sets of dialects
+	q.mu.Unlock()
 	return o
 }
 

@@ -18,6 +18,8 @@ type snapshot struct {
 	series  map[string][]model.Series
 	sources map[string]map[string]string // signal → entity key → source
 	dormant []string
+	// cards finds the entity key of a card in a signal by its UUID.
+	cards map[string]map[string]string
 }
 
 // relations that snapshots read.
@@ -25,7 +27,7 @@ var relations = []string{signals.InstanceDialect, signals.InstanceGPU, signals.G
 
 // snap reads signals (full names, all of one or more levels) and relations.
 func (q *Query) snap(ctx context.Context, a *answering, names []string, at time.Time) snapshot {
-	s := snapshot{at: at, series: map[string][]model.Series{}, sources: map[string]map[string]string{}}
+	s := snapshot{at: at, series: map[string][]model.Series{}, sources: map[string]map[string]string{}, cards: map[string]map[string]string{}}
 	var dormantErr error
 	q.each(
 		func() {

@@ -83,8 +83,10 @@ func parsePage(page []byte) ([]signalstest.Sample, error) {
 
 func env(t *testing.T) signalstest.Env {
 	return signalstest.Env{
-		Open:  func() (signalstest.Store, error) { return open(t), nil },
-		Read:  func(f string) ([]byte, error) { return os.ReadFile(filepath.Join("testdata", "pages", filepath.Base(f))) },
+		Open: func() (signalstest.Store, error) { return open(t), nil },
+		Read: func(f string) ([]byte, error) {
+			return os.ReadFile(filepath.Join("testdata", "pages", filepath.Base(f)))
+		},
 		Parse: parsePage,
 	}
 }

@@ -104,7 +104,8 @@ type Origin struct {
 	Absent *Reason
 }
 
-// Explain tells how each of the dialects gives the signal or why it does not.
+// Explain tells how each of the dialects gives the signal or why it does not,
+// the most trusted source first.
 // Dialects that do not answer for the signal's group are left out.
 func (c *Catalogue) Explain(full string, dialects []string) ([]Origin, error) {
 	s, l, err := c.Lookup(full)
@@ -119,6 +120,7 @@ func (c *Catalogue) Explain(full string, dialects []string) ([]Origin, error) {
 			out = append(out, Origin{Dialect: d.Name, Source: d.Source, Absent: &r})
 		}
 	}
+	slices.SortStableFunc(out, func(a, b Origin) int { return trust(a.Source) - trust(b.Source) })
 	return out, nil
 }
 

@@ -25,8 +25,8 @@ const (
 	// InstanceGPU says which cards serve which instance: instance, service,
 	// namespace, pod, gpu, and via, which is pod, gpu_uuid or lone_engine.
 	InstanceGPU = "sightline_instance_gpu"
-	// GPUOwnerCandidates counts the engines that may own a card which nothing
-	// names: gpu, node. Above 1 the owner is ambiguous and none is guessed.
+	// GPUOwnerCandidates counts the engines without a known card that may own a
+	// card which nothing names: gpu, node. Above 1 the owner is ambiguous and none is guessed.
 	GPUOwnerCandidates = "sightline_gpu_owner_candidates"
 	// DialectEvaluated is 1 at each moment at which the rules of a dialect ran;
 	// where it is missing, canonical series have a hole.
@@ -71,9 +71,12 @@ func (c *Catalogue) relations(ds []*Dialect, o Options) []relation {
 	}
 	e := strings.Join(engine, ", ")
 	engines := fmt.Sprintf("group by (%s) (%s)", e, InstanceDialect)
-	lone := func(on string) string {
-		return fmt.Sprintf("((%[1]s) and on (%[2]s) (count by (%[2]s) (%[1]s) == 1))", engines, on)
+	alone := func(which, on string) string {
+		return fmt.Sprintf("((%[1]s) and on (%[2]s) (count by (%[2]s) (%[1]s) == 1))", which, on)
 	}
+	// An engine whose cards are known wants no other card: what is left over
+	// on its node is idle.
+	homeless := fmt.Sprintf("(%s unless on (cluster, namespace, pod) %s unless on (cluster, instance) %s)", engines, GPUPod, EngineGPU)
 	via := func(how, expr string) string { return fmt.Sprintf(`label_replace(%s, "via", %q, "", "")`, expr, how) }
 	unclaimed := fmt.Sprintf("(%s unless on (gpu) %s unless on (gpu) %s)", GPUInfo, GPUPod, EngineGPU)
 	return []relation{
@@ -82,10 +85,10 @@ func (c *Catalogue) relations(ds []*Dialect, o Options) []relation {
 		{GPUPod, union(pods)},
 		{EngineGPU, union(owns)},
 		{InstanceGPU, fmt.Sprintf("%s or on (gpu, instance) %s or on (gpu, instance) %s",
-			via("pod", fmt.Sprintf("%s * on (cluster, namespace, pod) group_left (service, instance, region) %s", GPUPod, lone("cluster, namespace, pod"))),
+			via("pod", fmt.Sprintf("%s * on (cluster, namespace, pod) group_left (service, instance, region) %s", GPUPod, alone(engines, "cluster, namespace, pod"))),
 			via("gpu_uuid", EngineGPU),
-			via("lone_engine", fmt.Sprintf("%s * on (cluster, node) group_left (namespace, service, instance, pod) %s", unclaimed, lone("cluster, node"))))},
-		{GPUOwnerCandidates, fmt.Sprintf("group by (cluster, node, gpu) (%s) * on (cluster, node) group_left () count by (cluster, node) (%s)", unclaimed, engines)},
+			via("lone_engine", fmt.Sprintf("%s * on (cluster, node) group_left (namespace, service, instance, pod) %s", unclaimed, alone(homeless, "cluster, node"))))},
+		{GPUOwnerCandidates, fmt.Sprintf("group by (cluster, node, gpu) (%s) * on (cluster, node) group_left () count by (cluster, node) (%s)", unclaimed, homeless)},
 	}
 }
 

@@ -34,7 +34,7 @@ test("nothing connected: the command with this address, and a live waiting line"
 test("starting: which parts already work", { skip }, () =>
   run("/", "starting", async (page) => {
     await page.locator('[data-state="starting"]').waitFor();
-    assert.match(await page.locator('[data-state="starting"]').innerText(), /replaying the write-ahead log/);
+    await until(async () => /metricstore[\s\S]*starting[\s\S]*scrape[\s\S]*ready/.test(await page.locator('[data-state="starting"]').innerText()), "the parts");
     await page.locator('[data-banner="starting"]').waitFor();
     await page.screenshot({ path: join(shots, "state-starting.png") });
   }));
@@ -94,6 +94,7 @@ test("a server that goes away leaves the data and says so", { skip }, () =>
     await until(async () => (await page.locator('[role="table"] [role="row"]').count()) > 1, "rows");
     await context.route("**/api/**", (r) => r.abort());
     await page.locator('[data-banner="unreachable"]').waitFor({ timeout: 30_000 });
+    await page.getByTestId("stale").waitFor({ timeout: 30_000 });
     assert.ok((await page.locator('[role="table"] [role="row"]').count()) > 1, "the old rows stay");
     await page.screenshot({ path: join(shots, "state-unreachable.png") });
     await context.unroute("**/api/**");

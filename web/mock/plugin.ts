@@ -63,7 +63,7 @@ async function answer(req: IncomingMessage, res: ServerResponse, url: URL): Prom
   }
   if (scenario === "token" && !req.headers.cookie?.includes("sightline_mock=1")) return fail(res, 401, "unauthorized", "this server asks for a token", "token_missing", "sign in with the console token");
   const own = path.replace("/api/v1/sightline/", "");
-  if (scenario === "starting" && own !== "status") return fail(res, 503, "unavailable", "the server is starting: replaying the write-ahead log", "starting", "wait; /readyz says how far it is");
+  if (scenario === "starting") return fail(res, 503, "unavailable", "the server is starting", "starting", "try again in a moment; /readyz tells what it waits for");
   if (scenario === "broken" && own !== "status") return fail(res, 500, "internal", "query processing would load too many samples into memory in query execution", "query_too_large", "choose a shorter range or a longer step");
   const opt = (name: string) => (p.get(name) ? { [name]: p.get(name) as string } : {});
   switch (own) {

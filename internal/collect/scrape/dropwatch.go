@@ -2,7 +2,10 @@ package scrape
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+
+	"sightline/internal/model"
 )
 
 // dropWatch reads from the scrape loops' log how many samples they dropped.
@@ -40,10 +43,24 @@ func (w dropWatch) Handle(ctx context.Context, r slog.Record) error {
 		w.sink.dropped(w.target, func(d *drops) { add(d, n) })
 		return nil
 	}
-	if !w.Handler.Enabled(ctx, r.Level) {
+	if !w.Handler.Enabled(ctx, r.Level) || w.target != "" && storeSays(r) {
 		return nil
 	}
 	return w.Handler.Handle(ctx, r)
+}
+
+// storeSays reports whether a loop complains about a problem of the store. The
+// store has said it once; every target would repeat it at every scrape.
+func storeSays(r slog.Record) bool {
+	found := false
+	r.Attrs(func(a slog.Attr) bool {
+		if err, ok := a.Value.Resolve().Any().(error); ok && a.Key == "err" {
+			var p *model.Problem
+			found = errors.As(err, &p)
+		}
+		return !found
+	})
+	return found
 }
 
 // WithAttrs implements slog.Handler and notes which target the loop is for.

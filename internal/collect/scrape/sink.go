@@ -225,7 +225,14 @@ func (a *appender) Commit() error {
 // Rollback implements storage.AppenderV2. The loop rolls back a scrape that
 // cannot be read and reports with a new appender.
 func (a *appender) Rollback() error {
-	a.done = false
+	if a.done {
+		// The report itself was refused, as on a full disk: this scrape never
+		// was, and its counts must not be added to the next one's.
+		a.state.mu.Lock()
+		a.state.pending = drops{}
+		a.state.mu.Unlock()
+		return a.next.Rollback()
+	}
 	a.settle(nil)
 	return a.next.Rollback()
 }

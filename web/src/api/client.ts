@@ -118,6 +118,16 @@ export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>
   );
 }
 
+/** JSON without an envelope, whatever the status: /readyz says 503 and still tells. */
+export async function askPlain<T>(path: string, options: Ask = {}): Promise<T> {
+  const { response, request } = await send(path, options);
+  try {
+    return (await response.json()) as T;
+  } catch {
+    throw new ApiError(response.statusText || `HTTP ${response.status}`, `http_${response.status}`, request, response.status);
+  }
+}
+
 /** Plain text, for example the configuration. */
 export async function askText(path: string, options: Ask = {}): Promise<string> {
   const { response, request } = await send(path, options);

@@ -1,6 +1,6 @@
 // One function per endpoint of /api/v1/sightline.
-import { ask, askText, type Answer } from "./client";
-import type { HardwareAnswer, NowAnswer, SeriesAnswer, SignalsAnswer, SplitBy, StatusAnswer } from "./types";
+import { ask, askPlain, askText, type Answer } from "./client";
+import type { HardwareAnswer, NowAnswer, ReadyAnswer, SeriesAnswer, SignalsAnswer, SplitBy, StatusAnswer } from "./types";
 
 const base = "/api/v1/sightline";
 
@@ -36,6 +36,11 @@ export function fetchSignals(q: { service?: string; model?: string; instance?: s
 
 export function fetchStatus(signal?: AbortSignal): Promise<Answer<StatusAnswer>> {
   return ask(`${base}/status`, signal ? { signal } : {});
+}
+
+/** What the server waits for; answered also while it starts. */
+export function fetchReady(signal?: AbortSignal): Promise<ReadyAnswer> {
+  return askPlain("/readyz", signal ? { signal } : {});
 }
 
 /** The running configuration as YAML text. */

@@ -162,6 +162,11 @@ export interface Part {
   since: string;
 }
 
+export interface ReadyAnswer {
+  ready: boolean;
+  parts?: Part[] | null;
+}
+
 export type Severity = "info" | "warning" | "error";
 
 export interface Condition {

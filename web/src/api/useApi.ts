@@ -6,8 +6,8 @@ import type { TimeRange, Window } from "@/state/time";
 import { resolveRange } from "@/state/time";
 import { useTime } from "@/state/useUrl";
 import type { Answer, ApiError } from "./client";
-import { fetchStatus } from "./sightline";
-import type { StatusAnswer } from "./types";
+import { fetchReady, fetchStatus } from "./sightline";
+import type { Part, StatusAnswer } from "./types";
 
 export type Result<T> = UseQueryResult<Answer<T>, ApiError>;
 
@@ -48,4 +48,21 @@ export function useStatus(): Result<StatusAnswer> {
     refetchInterval: 5000,
     placeholderData: keepPreviousData,
   });
+}
+
+/** The parts of a server that is starting, from /readyz every second; null while it is not starting. */
+export function useStarting(): readonly Part[] | null {
+  const status = useStatus();
+  const known = status.data?.data;
+  const starting = status.error?.code === "starting" || (status.error === null && known?.ready === false && (known.parts ?? []).some((p) => p.state === "starting"));
+  const ready = useQuery({
+    queryKey: ["readyz"],
+    queryFn: ({ signal }) => fetchReady(signal),
+    enabled: starting,
+    refetchInterval: 1000,
+    gcTime: 0,
+  });
+  if (!starting) return null;
+  // /readyz keeps sentences from strangers: the status, where it answers, has them
+  return status.error === null ? (known?.parts ?? []) : (ready.data?.parts ?? []);
 }

@@ -1,4 +1,4 @@
-import { useStatus } from "@/api/useApi";
+import { useStarting, useStatus } from "@/api/useApi";
 import { currentLang, pickLang, setLang, useLang, useT } from "@/i18n";
 import { cx } from "@/kit/basics";
 import { skewLimit, useLive } from "@/state/live";
@@ -19,7 +19,7 @@ export function Banners() {
   const t = useT();
   const status = useStatus();
   const { skew } = useLive();
-  const starting = (status.data?.data.parts ?? []).find((p) => p.state === "starting");
+  const starting = useStarting()?.find((p) => p.state === "starting");
   const unreachable = status.error?.transient === true && status.error.status === 0;
   return (
     <>

@@ -10,7 +10,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       // a wrong question stays wrong; only trouble on the way is worth asking again
-      retry: (failures, error) => failures < 2 && error instanceof ApiError && error.transient,
+      retry: (failures, error) => failures < 2 && error instanceof ApiError && error.transient && error.code !== "starting",
       staleTime: 2000,
       gcTime: 60_000,
       refetchOnWindowFocus: false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { codeWords, isKey, pickLang, t } from ".";
+import { codeWords, isKey, pickLang, specificWords, t } from ".";
 import { en } from "./en";
 import { zh } from "./zh";
 
@@ -54,5 +54,19 @@ describe("words", () => {
     expect(codeWords(t, "never_heard_of", "text", "the server's words")).toBe("the server's words");
     expect(codeWords(t, undefined, "remedy", undefined)).toBeUndefined();
     expect(isKey("constructor")).toBe(false);
+  });
+});
+
+describe("the server's own sentences", () => {
+  const sent = "source 10.0.0.9 has reached its limit of 50000 series";
+  it("are kept: as they are in English, below the translation elsewhere", () => {
+    expect(specificWords("en", "series_limit", "text", sent)).toEqual({ words: sent });
+    expect(specificWords("zh", "series_limit", "text", sent)).toEqual({ words: zh["code.series_limit.text"], original: sent });
+    expect(specificWords("zh", "never_heard_of", "text", sent)).toEqual({ words: sent });
+  });
+
+  it("give way to the catalogue when there are none", () => {
+    expect(specificWords("en", "series_limit", "remedy", "")).toEqual({ words: en["code.series_limit.remedy"] });
+    expect(specificWords("en", undefined, "remedy", undefined)).toBeUndefined();
   });
 });

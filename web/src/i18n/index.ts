@@ -91,6 +91,27 @@ export function useT(): Translate {
 /** Words outside React (canvas, formatters): the language at the time of the call. */
 export const t: Translate = (key, ...args) => translators[current](key, ...args);
 
+/** A sentence of the server that names its thing and value. In English it is shown as it
+ *  is; in another language our words for the code stand first and the original follows. */
+export interface Specific {
+  words: string;
+  /** The server's own sentence, when `words` is a translation that lacks its particulars. */
+  original?: string;
+}
+
+export function specificWords(lang: Lang, code: string | undefined, part: "text" | "remedy", sent: string | undefined): Specific | undefined {
+  const key = `code.${code}.${part}`;
+  const own = code !== undefined && isKey(key) ? catalogues[lang][key] : undefined;
+  if (sent === undefined || sent === "") return own === undefined ? undefined : { words: own };
+  if (lang === "en" || own === undefined) return { words: sent };
+  return { words: own, original: sent };
+}
+
+export function useSpecific(): (code: string | undefined, part: "text" | "remedy", sent: string | undefined) => Specific | undefined {
+  const lang = useLang();
+  return (code, part, sent) => specificWords(lang, code, part, sent);
+}
+
 /** Words that the server sent with a code: ours when the catalogue has the code, else the server's. */
 export function codeWords(tr: Translate, code: string | undefined, part: "text" | "remedy", fallback: string | undefined): string | undefined {
   const key = `code.${code}.${part}`;

@@ -1,8 +1,9 @@
 import type { Condition, Severity } from "@/api/types";
-import { codeWords, useT } from "@/i18n";
+import { useSpecific, useT } from "@/i18n";
 import { useLive } from "@/state/live";
 import { StateMark, type Tone } from "./basics";
 import { ago } from "./format";
+import { Sentence } from "./states";
 
 export const severityTone: Record<Severity, Tone> = { error: "bad", warning: "warn", info: "info" };
 
@@ -10,6 +11,7 @@ export const severityTone: Record<Severity, Tone> = { error: "bad", warning: "wa
 export function ConditionList(p: { conditions: readonly Condition[] }) {
   const t = useT();
   const { now } = useLive();
+  const specific = useSpecific();
   return (
     <ul className="min-h-0 divide-y divide-line overflow-auto">
       {p.conditions.map((c) => (
@@ -24,8 +26,10 @@ export function ConditionList(p: { conditions: readonly Condition[] }) {
             <span className="flex-1" />
             <span className="text-2xs whitespace-nowrap text-faint">{t("shell.health.since", { age: ago(Date.parse(c.since) / 1000, now) })}</span>
           </span>
-          <span className="break-words">{codeWords(t, c.code, "text", c.text)}</span>
-          {c.hint && <span className="text-xs break-words text-muted">{codeWords(t, c.code, "remedy", c.hint)}</span>}
+          <span className="break-words">
+            <Sentence of={specific(c.code, "text", c.text) ?? { words: c.text }} />
+          </span>
+          {c.hint && <span className="text-xs break-words text-muted">{specific(c.code, "remedy", c.hint)?.words}</span>}
         </li>
       ))}
     </ul>

@@ -5,8 +5,8 @@ import { useEffect, useState, type ReactNode } from "react";
 import { ApiError, type Answer } from "@/api/client";
 import type { Gap, Part, PartState, Reason } from "@/api/types";
 import type { Result } from "@/api/useApi";
-import { useStatus } from "@/api/useApi";
-import { codeWords, useT } from "@/i18n";
+import { useStarting, useStatus } from "@/api/useApi";
+import { codeWords, useSpecific, useT, type Specific } from "@/i18n";
 import { dateTimeText, type Window, type Zone } from "@/state/time";
 import { useCarriedSearch, useTime } from "@/state/useUrl";
 import { Button, cx, StateMark, type Tone } from "./basics";
@@ -174,16 +174,28 @@ function supportText(e: Error): string {
   return lines.join("\n");
 }
 
+/** Our words, and below them the server's own sentence where ours lack its particulars. */
+export function Sentence(p: { of: Specific }) {
+  return (
+    <>
+      {p.of.words}
+      {p.of.original && <span className="block text-xs text-muted">{p.of.original}</span>}
+    </>
+  );
+}
+
 /** What was asked, what failed, code, retry, copy. */
 export function ErrorState(p: { error: Error; retry?: () => void; compact?: boolean | undefined; title?: string | undefined }) {
   const t = useT();
   const api = p.error instanceof ApiError ? p.error : null;
-  const hint = codeWords(t, api?.code, "remedy", api?.hint);
+  const specific = useSpecific();
+  const failed = specific(api?.code, "text", p.error.message);
+  const hint = specific(api?.code, "remedy", api?.hint);
   const rows: [string, ReactNode][] = [];
   if (api) rows.push([t("kit.state.error.asked"), <code className="font-mono text-xs break-all">{api.request}</code>]);
-  rows.push([t("kit.state.error.failed"), codeWords(t, api?.code, "text", p.error.message) ?? p.error.message]);
+  rows.push([t("kit.state.error.failed"), <Sentence of={failed ?? { words: p.error.message }} />]);
   if (api) rows.push([t("kit.state.error.code"), <code className="font-mono text-xs">{api.status > 0 ? `${api.code} (${api.status})` : api.code}</code>]);
-  if (hint) rows.push([t("kit.state.error.hint"), hint]);
+  if (hint) rows.push([t("kit.state.error.hint"), <Sentence of={hint} />]);
   return (
     <Frame name="error" role="alert" tone="bad" title={p.title ?? t("kit.state.error.title")} compact={p.compact}>
       <dl className="grid grid-cols-[auto_1fr] gap-x-3 gap-y-1">
@@ -235,7 +247,8 @@ export function QueryView<T>(p: { result: Result<T>; children: (data: T, answer:
   }
   return (
     <div className={cx("min-w-0", isPlaceholderData && "opacity-50 transition-opacity delay-200")} aria-busy={isPlaceholderData}>
-      {error && (
+      {/* a server that does not answer at all has a banner of its own */}
+      {error && error.status !== 0 && (
         <div role="alert" className="mb-2 flex items-center gap-2 rounded-md bg-warn-soft px-3 py-1 text-xs text-warn">
           {t("kit.state.stale", { error: codeWords(t, error.code, "text", error.message) ?? error.message })}
           <button type="button" className="underline" onClick={() => void refetch()}>
@@ -250,8 +263,7 @@ export function QueryView<T>(p: { result: Result<T>; children: (data: T, answer:
 
 /** An error, or the starting screen when the server says that it is not ready yet. */
 function ErrorView(p: { error: ApiError; retry: () => void; compact: boolean | undefined; title: string | undefined }) {
-  const status = useStatus();
-  const parts = status.data?.data.parts ?? [];
-  if (p.error.status === 503 && parts.some((x) => x.state === "starting")) return <StartingUp parts={parts} />;
+  const starting = useStarting();
+  if (p.error.status === 503 && (p.error.code === "starting" || starting)) return <StartingUp parts={starting ?? []} />;
   return <ErrorState error={p.error} retry={p.retry} compact={p.compact} title={p.title} />;
 }

@@ -44,9 +44,16 @@ function Freshness(p: { lastAnswer: number | null; every: number | null }) {
   }, []);
   const age = p.lastAnswer === null ? null : Math.max(0, Math.round(now - p.lastAnswer));
   const words = age === null ? t("shell.live.loading") : t("shell.live.age", { age: ago(p.lastAnswer, Math.max(now, p.lastAnswer ?? 0)) });
+  // the status is asked for every 5 s: three beats without an answer are a silence
+  if (age !== null && age > 15)
+    return (
+      <span role="status" data-testid="stale" className="text-2xs whitespace-nowrap text-bad">
+        {words}
+      </span>
+    );
   return (
     <span role="img" aria-label={words} title={p.every === null ? words : `${words} · ${t("shell.live.every", { seconds: p.every })}`} className="grid size-3 place-items-center">
-      <span className={cx("size-1.5 rounded-full", age !== null && age > 20 ? "bg-bad" : loading ? "bg-accent" : "bg-line-strong")} />
+      <span className={cx("size-1.5 rounded-full", loading ? "bg-accent" : "bg-line-strong")} />
     </span>
   );
 }

@@ -1,5 +1,6 @@
 import { codes } from "./codes";
 import { explore } from "./explore";
+import { faults } from "./faults";
 import { hardware } from "./hardware";
 import { kit } from "./kit";
 import { model } from "./model";
@@ -8,4 +9,4 @@ import { shell } from "./shell";
 import { status } from "./status";
 import { views } from "./views";
 
-export const en = { ...codes, ...explore, ...hardware, ...kit, ...model, ...now, ...shell, ...status, ...views } as const;
+export const en = { ...codes, ...explore, ...faults, ...hardware, ...kit, ...model, ...now, ...shell, ...status, ...views } as const;

@@ -1,6 +1,7 @@
 import type { en } from "../en";
 import { codes } from "./codes";
 import { explore } from "./explore";
+import { faults } from "./faults";
 import { hardware } from "./hardware";
 import { kit } from "./kit";
 import { model } from "./model";
@@ -9,4 +10,4 @@ import { shell } from "./shell";
 import { status } from "./status";
 import { views } from "./views";
 
-export const zh = { ...codes, ...explore, ...hardware, ...kit, ...model, ...now, ...shell, ...status, ...views } satisfies Record<keyof typeof en, string>;
+export const zh = { ...codes, ...explore, ...faults, ...hardware, ...kit, ...model, ...now, ...shell, ...status, ...views } satisfies Record<keyof typeof en, string>;

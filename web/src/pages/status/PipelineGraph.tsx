@@ -16,7 +16,7 @@ export function PipelineGraph(p: { pipeline: Pipeline }) {
   const height = lanes * box.h + (lanes - 1) * gap.y + 2;
   const byId = new Map(p.pipeline.nodes.map((n) => [n.id, n]));
   return (
-    <svg viewBox={`0 0 ${width} ${height}`} style={{ width, maxWidth: "100%" }} className="block" role="img" aria-label={t("status.pipe.title")} data-testid="pipeline">
+    <svg viewBox={`0 0 ${width} ${height}`} style={{ width, minWidth: width * 0.85, maxWidth: "100%" }} className="block" role="img" aria-label={t("status.pipe.title")} data-testid="pipeline">
       {p.pipeline.edges.map((e) => {
         const [from, to] = [byId.get(e.from), byId.get(e.to)];
         if (!from || !to) return null;

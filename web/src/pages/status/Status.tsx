@@ -45,7 +45,7 @@ function Overview(p: { status: StatusAnswer }) {
   const noTargets = (p.status.targets ?? []).length === 0;
   return (
     <div className="flex flex-col gap-3">
-      <Panel title={t("status.pipe.title")}>
+      <Panel title={t("status.pipe.title")} className="overflow-x-auto">
         <PipelineGraph pipeline={graph} />
       </Panel>
       {noTargets && p.status.ready ? (

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { momentSeconds, type Target } from "@/api/types";
-import { codeWords, useT, type Translate } from "@/i18n";
+import { specificWords, useLang, useT, type Lang, type Translate } from "@/i18n";
 import { Button, Chip, cx, FilterBox, Panel, Simulated, StateMark, type Tone } from "@/kit/basics";
 import { ago, count, duration, milliseconds, percentDigits, si } from "@/kit/format";
 import { FilteredOut } from "@/kit/states";
@@ -23,7 +23,7 @@ function limitShare(x: Target): number | null {
   return typeof x.series === "number" && x.series_limit ? x.series / x.series_limit : null;
 }
 
-function columns(t: Translate, now: number): Column<Target>[] {
+function columns(t: Translate, lang: Lang, now: number): Column<Target>[] {
   return [
     { id: "health", header: t("status.col.health"), width: "104px", sort: healthOrder, cell: (x) => <StateMark tone={tone[x.health] ?? "neutral"}>{t(`status.health.${x.health}`)}</StateMark> },
     { id: "service", header: t("status.col.service"), width: "minmax(80px,0.7fr)", sort: (x) => x.service, cell: (x) => x.service },
@@ -47,7 +47,7 @@ function columns(t: Translate, now: number): Column<Target>[] {
       width: "minmax(150px,1.4fr)",
       sort: (x) => x.url,
       title: (x) => x.error?.text ?? x.url,
-      cell: (x) => (x.error ? <span className="text-bad">{codeWords(t, x.error.code, "text", x.error.text)}</span> : <span className="font-mono text-xs text-muted">{x.scrape_address || x.url}</span>),
+      cell: (x) => (x.error ? <span className="text-bad">{specificWords(lang, x.error.code, "text", x.error.text)?.words}</span> : <span className="font-mono text-xs text-muted">{x.scrape_address || x.url}</span>),
     },
     { id: "last", header: t("status.col.last"), width: "112px", right: true, sort: (x) => momentSeconds(x.last_scrape), cell: (x) => ago(momentSeconds(x.last_scrape), now) },
     { id: "duration", header: t("status.col.duration"), width: "72px", right: true, sort: (x) => x.last_duration_seconds, cell: (x) => milliseconds(x.last_duration_seconds) },
@@ -68,9 +68,10 @@ function columns(t: Translate, now: number): Column<Target>[] {
 export function Targets(p: { targets: readonly Target[] }) {
   const t = useT();
   const { now } = useLive();
+  const lang = useLang();
   const [state, set] = useUrlState(statusUrl);
   const rows = useMemo(() => filterTargets(p.targets, state.q), [p.targets, state.q]);
-  const cols = useMemo(() => columns(t, now), [t, now]);
+  const cols = useMemo(() => columns(t, lang, now), [t, lang, now]);
   const sums = sumTargets(p.targets);
   const selected = p.targets.find((x) => x.id === state.sel);
   return (
@@ -107,9 +108,11 @@ function TargetDetail(p: { target: Target; close: () => void }) {
   const t = useT();
   const carried = useCarriedSearch();
   const x = p.target;
+  const lang = useLang();
+  const said = x.error ? specificWords(lang, x.error.code, "text", x.error.text) : undefined;
   const rows: [string, string | undefined][] = [
-    [t("status.detail.error"), x.error ? `${codeWords(t, x.error.code, "text", x.error.text)} (${x.error.code})` : undefined],
-    [t("status.detail.hint"), x.error?.hint ? codeWords(t, x.error.code, "remedy", x.error.hint) : undefined],
+    [t("status.detail.error"), x.error ? [said?.words, said?.original, x.error.code].filter(Boolean).join("\n") : undefined],
+    [t("status.detail.hint"), x.error?.hint ? specificWords(lang, x.error.code, "remedy", x.error.hint)?.words : undefined],
     [t("status.detail.url"), x.url],
     [t("status.detail.node"), x.node],
     [t("status.detail.interval"), x.interval_seconds ? duration(x.interval_seconds) : undefined],

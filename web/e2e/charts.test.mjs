@@ -161,6 +161,23 @@ describe("Now", () => {
       }, "the chart in view");
     }));
 
+  test("a missing number says why, on hover and on focus", { skip: process.env.BASE_URL ? "needs the mock's fleet" : false }, () =>
+    on("/?q=resnet", {}, async (page) => {
+      const cell = page.locator("[data-row] a", { hasText: "—" }).first();
+      const box = page.locator("[data-hint-box]");
+      await cell.hover();
+      await until(async () => (await box.isVisible()) && /does not stream/.test(await box.innerText()), "the reason on hover");
+      await page.keyboard.press("Escape");
+      await until(async () => !(await box.isVisible()), "the reason put away");
+      await page.mouse.move(0, 0);
+      await page.locator("[data-filter]").focus();
+      for (let i = 0; i < 40 && !(await box.isVisible()); i++) {
+        await page.keyboard.press("Tab");
+        if (await cell.evaluate((c) => c === document.activeElement)) break;
+      }
+      await until(async () => (await box.isVisible()) && (await box.innerText()).length > 5, "the reason on focus");
+    }));
+
   test("filter, sort, j, k and Enter", () =>
     on("/", {}, async (page) => {
       const rows = page.locator("[data-row]");

@@ -8,6 +8,7 @@ import { readoutLines } from "./Readout";
 import { sparkPaths } from "./Sparkline";
 import { thinned } from "./TableTwin";
 import { timeTick } from "./ticks";
+import { sentence } from "./words";
 import { displayUnit, inUnit, numberText, tickText, withUnit } from "./units";
 
 describe("units", () => {
@@ -117,6 +118,16 @@ describe("figures", () => {
     expect(valueText(column("busy"), cellOf({ value: 0.99996 }))).toBe(">99.99");
     expect(valueText(column("waiting"), cellOf({ value: 3 }))).toBe("3");
     expect(columns.map((c) => scaleUnit(c.scale))).toEqual(["/s", "%", "ms", "ms", "ms", "%", "", "%", "%"]);
+  });
+});
+
+describe("sentences", () => {
+  it("begin and end as people write them, but keep names that are written small", () => {
+    expect(sentence("no server reports this")).toBe("No server reports this.");
+    expect(sentence("vLLM does not export it")).toBe("vLLM does not export it.");
+    expect(sentence("dcgm-exporter lists no process")).toBe("dcgm-exporter lists no process.");
+    expect(sentence("已经写好。")).toBe("已经写好。");
+    expect(sentence(" ")).toBe("");
   });
 });
 

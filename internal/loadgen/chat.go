@@ -207,15 +207,16 @@ func (k chatCall) do(ctx context.Context, r *Record) {
 		return
 	}
 	r.BytesOut = req.ContentLength
-	var first firstByte
+	var seen moments
 	r.Sent = time.Now()
-	res, err := k.client.Do(req.WithContext(first.watch(ctx)))
+	res, err := k.client.Do(req.WithContext(seen.watch(ctx)))
+	seen.fill(r)
 	if err != nil {
 		fail(ctx, r, err)
 		return
 	}
 	defer res.Body.Close()
-	r.Status, r.FirstByte = res.StatusCode, first.time()
+	r.Status = res.StatusCode
 	if res.StatusCode != http.StatusOK {
 		refuse(r, res)
 		return

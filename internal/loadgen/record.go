@@ -24,6 +24,8 @@ type Record struct {
 	// differ when the generator itself was late.
 	Scheduled time.Time `json:"scheduled"`
 	Sent      time.Time `json:"sent,omitzero"`
+	// Wrote is when the kernel had taken the whole request.
+	Wrote time.Time `json:"wrote,omitzero"`
 	// FirstByte is the first byte of the response head, FirstToken the first
 	// chunk with content of a streamed answer, Done the last byte of the body
 	// or the moment of failure.

@@ -40,26 +40,31 @@ func newTransport(c Config) *http.Transport {
 	}
 }
 
-// firstByte notes when the first byte of an answer arrived. The transport's
-// own goroutine sets it, possibly after the request was given up.
-type firstByte struct{ at atomic.Pointer[time.Time] }
+// moments notes when a request was written and when the first byte of its
+// answer arrived. The transport's own goroutines set them, possibly after the
+// request was given up.
+type moments struct{ wrote, first atomic.Pointer[time.Time] }
 
-// watch makes ctx report to f.
-func (f *firstByte) watch(ctx context.Context) context.Context {
+// watch makes ctx report to m.
+func (m *moments) watch(ctx context.Context) context.Context {
+	note := func(p *atomic.Pointer[time.Time]) {
+		now := time.Now()
+		p.Store(&now)
+	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotFirstResponseByte: func() {
-			now := time.Now()
-			f.at.Store(&now)
-		},
+		WroteRequest:         func(httptrace.WroteRequestInfo) { note(&m.wrote) },
+		GotFirstResponseByte: func() { note(&m.first) },
 	})
 }
 
-// time is zero when no byte came.
-func (f *firstByte) time() time.Time {
-	if p := f.at.Load(); p != nil {
-		return *p
+// fill copies what was noted into r; what did not happen stays zero.
+func (m *moments) fill(r *Record) {
+	if p := m.wrote.Load(); p != nil {
+		r.Wrote = *p
 	}
-	return time.Time{}
+	if p := m.first.Load(); p != nil {
+		r.FirstByte = *p
+	}
 }
 
 // newClient sends over t and returns redirects as they are: a load generator

@@ -178,17 +178,18 @@ func (c visionCall) do(ctx context.Context, r *Record) {
 		return
 	}
 	r.BytesOut = size
-	var first firstByte
+	var seen moments
 	// The body exists before the clock starts: making it is no part of the
 	// server's latency, and the lag shows it.
 	r.Sent = time.Now()
-	res, err := c.client.Do(req.WithContext(first.watch(ctx)))
+	res, err := c.client.Do(req.WithContext(seen.watch(ctx)))
+	seen.fill(r)
 	if err != nil {
 		fail(ctx, r, err)
 		return
 	}
 	defer res.Body.Close()
-	r.Status, r.FirstByte = res.StatusCode, first.time()
+	r.Status = res.StatusCode
 	if res.StatusCode != http.StatusOK {
 		refuse(r, res)
 		return

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sort"
 	"strings"
@@ -28,6 +29,9 @@ type recogniser struct {
 	mu       sync.Mutex
 	byTarget map[string][]signals.Recognition
 	names    []string // active dialects, sorted
+
+	// exposed is what each target exposed at the last look; only look uses it.
+	exposed map[string][]string
 }
 
 // instantQuerier is the store as far as the recogniser needs it.
@@ -43,7 +47,7 @@ const (
 )
 
 func newRecogniser(cat *signals.Catalogue, m *scrape.Manager, st instantQuerier, r *ruler.Ruler, log *slog.Logger, h *health.Registry) *recogniser {
-	return &recogniser{cat: cat, scrape: m, store: st, rules: r, log: log, health: h, byTarget: map[string][]signals.Recognition{}}
+	return &recogniser{cat: cat, scrape: m, store: st, rules: r, log: log, health: h, byTarget: map[string][]signals.Recognition{}, exposed: map[string][]string{}}
 }
 
 // active lists the dialects for which rules run.
@@ -101,7 +105,9 @@ func (r *recogniser) look(stored []string) {
 	}
 	byTarget := map[string][]signals.Recognition{}
 	for _, t := range r.scrape.Targets() {
-		got := r.cat.Recognise(r.scrape.MetricNames(t.ID))
+		exposes := r.scrape.MetricNames(t.ID)
+		got := r.cat.Recognise(exposes)
+		r.compare(t.ID, exposes)
 		byTarget[t.ID] = got
 		for _, g := range got {
 			names[g.Dialect] = true
@@ -138,6 +144,27 @@ func (r *recogniser) look(stored []string) {
 	r.mu.Lock()
 	r.names = sorted
 	r.mu.Unlock()
+}
+
+// compare names, once, the metrics that a target gave and gives no more, as
+// after an upgrade: their signals go on under the new names or say why not.
+func (r *recogniser) compare(target string, now []string) {
+	before := r.exposed[target]
+	if len(now) == 0 {
+		return // down, or not scraped yet: that is told elsewhere
+	}
+	r.exposed[target] = now
+	for _, l := range r.cat.Lost(before, now) {
+		c := health.Condition{Code: "metric_renamed", Severity: health.Info, Subject: target + " " + l.Name,
+			Text: fmt.Sprintf("target %s no longer exposes %s; it exposes %s (%s), and the signals go on", target, l.Name, l.Successor, l.Since),
+			Hint: "dashboards and rules that name the old metric need the new one"}
+		if !l.Covered {
+			c.Code, c.Severity = "metric_lost", health.Warning
+			c.Text = fmt.Sprintf("target %s no longer exposes %s, nor its successor %s", target, l.Name, l.Successor)
+			c.Hint = "look at the release notes of the server; signals that need it are shown as absent"
+		}
+		r.health.Set(c)
+	}
 }
 
 func say(rs []signals.Recognition) string {

@@ -82,6 +82,7 @@ describe("Model", () => {
       await page.locator('[data-chart="latency"]').getByRole("radio", { name: "mean" }).click();
       await until(() => page.url().includes("pick=latency:mean"), "the choice in the address");
       await page.getByRole("radio", { name: "GPU", exact: true }).click();
+      await page.locator('[data-chart="gpu_busy"]').scrollIntoViewIfNeeded();
       await until(async () => / · GPU \d/.test(await legend(page, "gpu_busy", 0, 0).innerText()), "GPU names");
       const title = await page.locator('[data-chart="gpu_busy"] tbody button').first().getAttribute("title");
       assert.match(title, /GPU-/);
@@ -158,6 +159,23 @@ describe("Now", () => {
         const box = await page.locator('[data-chart="latency"]').boundingBox();
         return box && box.y >= 0 && box.y < 900;
       }, "the chart in view");
+    }));
+
+  test("a missing number says why, on hover and on focus", { skip: process.env.BASE_URL ? "needs the mock's fleet" : false }, () =>
+    on("/?q=resnet", {}, async (page) => {
+      const cell = page.locator("[data-row] a", { hasText: "—" }).first();
+      const box = page.locator("[data-hint-box]");
+      await cell.hover();
+      await until(async () => (await box.isVisible()) && /does not stream/.test(await box.innerText()), "the reason on hover");
+      await page.keyboard.press("Escape");
+      await until(async () => !(await box.isVisible()), "the reason put away");
+      await page.mouse.move(0, 0);
+      await page.locator("[data-filter]").focus();
+      for (let i = 0; i < 40 && !(await box.isVisible()); i++) {
+        await page.keyboard.press("Tab");
+        if (await cell.evaluate((c) => c === document.activeElement)) break;
+      }
+      await until(async () => (await box.isVisible()) && (await box.innerText()).length > 5, "the reason on focus");
     }));
 
   test("filter, sort, j, k and Enter", () =>

@@ -25,6 +25,16 @@ export interface Gap {
   readonly from: number;
   readonly to: number;
   readonly reason?: string;
+  /** Before anything ran: nothing is lost, so nothing warns. */
+  readonly quiet?: boolean;
+}
+
+/** Reasons that say "nothing ran yet or nobody recorded", not "something is missing". */
+const quietReasons: ReadonlySet<string> = new Set(["not_running"]);
+
+/** Marks the gaps that begin with the window and whose reason is that nothing ran. */
+export function quieted(gaps: readonly Gap[], start: number, step: number): Gap[] {
+  return gaps.map((g) => (g.reason !== undefined && quietReasons.has(g.reason) && g.from <= start + step ? { ...g, quiet: true } : g));
 }
 
 export interface GridAnswer<S extends SignalOnGrid = SignalOnGrid> extends Grid {

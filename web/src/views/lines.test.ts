@@ -111,9 +111,25 @@ describe("chartData", () => {
     const labels = { node: "n1", gpu: "GPU-0", gpu_index: "0" };
     const under = (by: "version" | "instance" | "node" | "gpu", more = {}) => chartData(chart("gpu_busy"), [asked([signal("gpu:busy:ratio", [[{ ...labels, ...more }, [1, 1, 1, 1]]])], by)], by, undefined)?.lines[0];
     expect(under("version")?.name).toBe("n1 · GPU 0");
-    expect(under("instance", { instance: "demo/a" })?.name).toBe("demo/a · n1 · GPU 0");
+    expect(under("instance", { instance: "demo/a" })?.name).toBe("demo/a · GPU 0");
     expect(under("node")?.name).toBe("n1 · GPU 0");
     expect(under("gpu")).toMatchObject({ name: "n1 · GPU 0", title: "GPU-0" });
+  });
+
+  it("draws a card once, also when its node was learnt later", () => {
+    const early = { gpu: "GPU-0" };
+    const full = { gpu: "GPU-0", gpu_index: "0", node: "n1", instance: "demo/a" };
+    const d = chartData(chart("gpu_busy"), [asked([signal("gpu:busy:ratio", [[early, [0.1, 0.2, null, null]], [full, [null, 0.3, null, 0.4]]])])], undefined, undefined);
+    expect(d?.lines.map((l) => [l.name, l.values])).toEqual([["n1 · GPU 0", [0.1, 0.3, null, 0.4]]]);
+  });
+
+  it("does not warn of the time before anything ran", () => {
+    const gaps = [
+      { from: 998, to: 1004, reason: "not_running" },
+      { from: 1008, to: 1012, reason: "not_running" },
+    ];
+    const d = chartData(chart("rate"), [asked([signal("model:requests:rate", [[one, [null, 1, null, 1]]])], undefined, { gaps })], undefined, undefined);
+    expect(d?.gaps.map((g) => g.quiet === true)).toEqual([true, false]);
   });
 
   it("gives an entity one colour on every chart of the page", () => {

@@ -3,7 +3,7 @@
  * names the lines, hands out colours, says what is absent and why, and what stands in for what.
  */
 import type { Reason, SeriesAnswer, SignalAnswer } from "@/api/types";
-import { fit, gapsOf, joinGaps, pointsOf, timesOf, type Gap, type Num } from "./align";
+import { fit, gapsOf, joinGaps, pointsOf, quieted, timesOf, type Gap, type Num } from "./align";
 import { assignSlots } from "./colour";
 import { remainder } from "./stack";
 import type { Chart, Group, Line } from "./chart";
@@ -117,6 +117,9 @@ function nameOf(labels: Readonly<Record<string, string>>, chart: Chart, by: Grou
   if (by === undefined || by === chart.label) return by === undefined ? own : entityOf(labels, by);
   const split = entityOf(labels, by);
   if (chart.label === "gpu" && by === "node") return own;
+  if (chart.label === "gpu" && split.name !== "" && labels["gpu_index"]) {
+    return { name: `${split.name} · GPU ${labels["gpu_index"]}`, title: [own.name, own.title].filter(Boolean).join("\n") };
+  }
   const name = [split.name, own.name].filter(Boolean).join(" · ");
   const title = own.title ?? split.title;
   return title ? { name, title } : { name };
@@ -128,6 +131,28 @@ interface Raw {
   values: Num[];
   name: string;
   title?: string;
+}
+
+/**
+ * A card's series under several label sets (its node or its owner was learnt later) are one line: the set that says most
+ * names it, and its values win where both have one.
+ */
+function oneCard(raw: readonly Raw[]): Raw[] {
+  const out = new Map<string, Raw>();
+  const said = (r: Raw) => Object.keys(r.labels).length;
+  raw.forEach((r, i) => {
+    const uuid = r.labels["gpu"];
+    const { gpu: _gpu, kind, reason, code, cache, direction, version } = r.labels;
+    const key = uuid === undefined || r.line.signal.split(":")[0] !== "gpu" ? `#${i}` : [r.line.id, uuid, kind, reason, code, cache, direction, version].join("\u0001");
+    const at = out.get(key);
+    if (!at) {
+      out.set(key, r);
+      return;
+    }
+    const [best, other] = said(r) > said(at) ? [r, at] : [at, r];
+    out.set(key, { ...best, values: best.values.map((v, k) => v ?? other.values[k] ?? null) });
+  });
+  return [...out.values()];
 }
 
 /** Rates of one name added up; missing only where every part is. */
@@ -247,6 +272,7 @@ export function chartData(chart: Chart, answers: readonly Asked[], group: Group 
     }
   }
 
+  raw = oneCard(raw);
   raw = chart.sum ? summed(raw) : raw;
   raw = mergedLimits(raw);
   const drawn: Drawn[] = [];
@@ -294,7 +320,7 @@ export function chartData(chart: Chart, answers: readonly Asked[], group: Group 
   } else if (chart.kind === "stack" && (by === undefined || chart.by !== undefined)) {
     stacked = drawn.length > 1;
   }
-  const told = grid.gaps ?? [];
+  const told = quieted(grid.gaps ?? [], grid.start, grid.step_seconds);
   // where the server says why, its word is enough
   const silent = gapsOf(xs, drawn.filter((d) => !d.dashed).map((d) => d.values), grid.step_seconds);
   const unexplained = silent.filter((g) => !told.some((r) => r.from < g.to && g.from < r.to));

@@ -167,6 +167,11 @@ function drawGaps(u: uPlot, s: PlotState): void {
     const b = Math.min(right, u.valToPos(Math.min(g.to, s.to), "x", true));
     if (!(b > a)) continue;
     const w = Math.max(b - a, 2 * px);
+    if (g.quiet) {
+      ctx.fillStyle = withAlpha(look().axis, 0.06);
+      ctx.fillRect(a, bbox.top, w, bbox.height);
+      continue;
+    }
     ctx.fillStyle = withAlpha(look().gap, 0.08);
     ctx.fillRect(a, bbox.top, w, bbox.height);
     ctx.fillStyle = look().gap;

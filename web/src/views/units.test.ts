@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { contrast, inkOn, luminance } from "./contrast";
 import { cellOf, columns, scaleUnit, valueText } from "./figures";
+import { placeHint } from "./Hints";
 import { modelPath, signalQuery } from "./links";
 import { layoutOf, lonelyPoints, plotData } from "./plot";
 import { readoutLines } from "./Readout";
 import { sparkPaths } from "./Sparkline";
 import { thinned } from "./TableTwin";
 import { timeTick } from "./ticks";
+import { sentence } from "./words";
 import { displayUnit, inUnit, numberText, tickText, withUnit } from "./units";
 
 describe("units", () => {
@@ -116,6 +118,26 @@ describe("figures", () => {
     expect(valueText(column("busy"), cellOf({ value: 0.99996 }))).toBe(">99.99");
     expect(valueText(column("waiting"), cellOf({ value: 3 }))).toBe("3");
     expect(columns.map((c) => scaleUnit(c.scale))).toEqual(["/s", "%", "ms", "ms", "ms", "%", "", "%", "%"]);
+  });
+});
+
+describe("sentences", () => {
+  it("begin and end as people write them, but keep names that are written small", () => {
+    expect(sentence("no server reports this")).toBe("No server reports this.");
+    expect(sentence("vLLM does not export it")).toBe("vLLM does not export it.");
+    expect(sentence("dcgm-exporter lists no process")).toBe("dcgm-exporter lists no process.");
+    expect(sentence("已经写好。")).toBe("已经写好。");
+    expect(sentence(" ")).toBe("");
+  });
+});
+
+describe("hints", () => {
+  const view = { width: 1000, height: 500 };
+  it("go below their anchor, above where there is no room, and stay inside", () => {
+    expect(placeHint({ left: 400, right: 460, top: 100, bottom: 120 }, { width: 200, height: 60 }, view)).toEqual({ left: 260, top: 124 });
+    expect(placeHint({ left: 400, right: 460, top: 450, bottom: 470 }, { width: 200, height: 60 }, view).top).toBe(386);
+    expect(placeHint({ left: 0, right: 30, top: 0, bottom: 20 }, { width: 200, height: 60 }, view).left).toBe(4);
+    expect(placeHint({ left: 0, right: 30, top: 450, bottom: 470 }, { width: 200, height: 600 }, view).top).toBe(4);
   });
 });
 

@@ -12,11 +12,12 @@ export function lineWord(t: Translate, id: string): string {
   return word(t, `views.line.${id}`, id);
 }
 
-/** A sentence as a person would write it: the server's begin small and have no stop. */
+/** A sentence as a person would write it: the server's begin small and have no stop. A name that is written small (vLLM, dcgm-exporter) stays so. */
 export function sentence(text: string): string {
   const s = text.trim();
   if (s === "") return s;
-  return s.charAt(0).toUpperCase() + s.slice(1) + (/[.。!?！？…]$/.test(s) ? "" : ".");
+  const plain = /^[a-z]+(?=[\s,;:]|$)/.test(s);
+  return (plain ? s.charAt(0).toUpperCase() + s.slice(1) : s) + (/[.。!?！？…]$/.test(s) ? "" : ".");
 }
 
 /** In English the server's own sentence, which names the thing; elsewhere our words for its code where we have them. */

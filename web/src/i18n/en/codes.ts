@@ -30,4 +30,6 @@ export const codes = {
   "code.dcgm_field_off.text": "The exporter's counter file does not list this field.",
   "code.no_gpu_exporter.text": "Nothing that was recognised observes this GPU.",
   "code.no_gpu_exporter.remedy": "Scrape dcgm-exporter of the node, usually at port 9400.",
+  "code.not_running.text": "Sightline was not running then.",
+  "code.no_samples.text": "No samples were received then.",
 } as const;

@@ -31,4 +31,6 @@ export const codes: Record<keyof typeof en, string> = {
   "code.dcgm_field_off.text": "导出器的计数器文件没有列出此字段。",
   "code.no_gpu_exporter.text": "没有已识别的来源观测此 GPU。",
   "code.no_gpu_exporter.remedy": "采集该节点的 dcgm-exporter，通常在 9400 端口。",
+  "code.not_running.text": "当时 Sightline 没有运行。",
+  "code.no_samples.text": "当时没有收到样本。",
 };

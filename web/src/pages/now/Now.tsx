@@ -20,6 +20,7 @@ import { lineWord, reasonText, remedyText, word } from "@/views/words";
 import { cellOf, columns, scaleUnit, simulatedRow, valueText, type Cell, type Column } from "@/views/figures";
 import { modelPath } from "@/views/links";
 import { Fill } from "@/views/Fill";
+import { Hints } from "@/views/Hints";
 import { Sparkline } from "@/views/Sparkline";
 import { useNow } from "@/views/useNow";
 import { errorBand, filterRows, inScope, sortRows, totals, type Sort } from "./rows";
@@ -122,33 +123,35 @@ function Rows({ rows, at, window: seconds }: { rows: readonly NowRow[]; at: numb
           {sums.stale > 0 && <StateMark tone="warn">{t("now.total.stale", { n: sums.stale })}</StateMark>}
         </dl>
       </header>
-      <div ref={scroller} className="min-h-0 flex-1 overflow-auto border-t border-line" onClick={onClick}>
-        <div role="table" aria-label={t("now.title")} aria-rowcount={shown.length + 1} className="min-w-[72rem]">
-          <div role="rowgroup" className="sticky top-0 z-10 border-b border-line bg-raised">
-            <div role="row" aria-rowindex={1} className={cx(grid, "h-8 px-4 text-2xs text-muted")}>
-              <Head id="model" sort={url.sort} onSort={(sort) => setUrl({ sort })} left />
-              {columns.map((c) => (
-                <Head key={c.id} id={c.id} unit={scaleUnit(c.scale)} sort={url.sort} onSort={(sort) => setUrl({ sort })} />
-              ))}
-              <span role="columnheader" className="truncate pl-4">
-                {t("now.column.spark", { window })}
-              </span>
+      <Hints>
+        <div ref={scroller} className="min-h-0 flex-1 overflow-auto border-t border-line" onClick={onClick}>
+          <div role="table" aria-label={t("now.title")} aria-rowcount={shown.length + 1} className="min-w-[72rem]">
+            <div role="rowgroup" className="sticky top-0 z-10 border-b border-line bg-raised">
+              <div role="row" aria-rowindex={1} className={cx(grid, "h-8 px-4 text-2xs text-muted")}>
+                <Head id="model" sort={url.sort} onSort={(sort) => setUrl({ sort })} left />
+                {columns.map((c) => (
+                  <Head key={c.id} id={c.id} unit={scaleUnit(c.scale)} sort={url.sort} onSort={(sort) => setUrl({ sort })} />
+                ))}
+                <span role="columnheader" className="truncate pl-4">
+                  {t("now.column.spark", { window })}
+                </span>
+              </div>
             </div>
+            {shown.length === 0 ? (
+              <FilteredOut filters={filters} clear={() => patch({ q: undefined, scope: undefined })} />
+            ) : (
+              <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize() }}>
+                {virtual.getVirtualItems().map((item) => {
+                  const row = shown[item.index];
+                  return row ? (
+                    <RowView key={row.id} row={row} index={item.index} top={item.start} at={at} window={window} selected={row.id === url.sel} hrefOf={hrefOf} />
+                  ) : null;
+                })}
+              </div>
+            )}
           </div>
-          {shown.length === 0 ? (
-            <FilteredOut filters={filters} clear={() => patch({ q: undefined, scope: undefined })} />
-          ) : (
-            <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize() }}>
-              {virtual.getVirtualItems().map((item) => {
-                const row = shown[item.index];
-                return row ? (
-                  <RowView key={row.id} row={row} index={item.index} top={item.start} at={at} window={window} selected={row.id === url.sel} hrefOf={hrefOf} />
-                ) : null;
-              })}
-            </div>
-          )}
         </div>
-      </div>
+      </Hints>
     </div>
   );
 }
@@ -272,7 +275,7 @@ function NumberCell({ column, cell, row, href, t }: { column: Column; cell: Cell
       )}
       <a
         href={href}
-        title={why}
+        data-hint={why || undefined}
         aria-label={`${columnWord(t, column.id)}: ${cell.kind === "missing" ? t("now.missing") : `${text} ${scaleUnit(column.scale)}`}. ${why}`}
         className={cx(
           "flex h-full items-center justify-end gap-1 no-underline hover:underline",

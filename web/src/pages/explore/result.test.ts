@@ -85,6 +85,11 @@ describe("history", () => {
 });
 
 describe("signals to start from", () => {
+  it("are listed once for service, model and instance", () => {
+    const list = ["service:x:rate", "model:x:rate", "instance:x:rate", "instance:y:last", "node:z:mean"].map((signal) => ({ signal, meaning: "" }));
+    expect(groupSignals(list).map((g) => g.name)).toEqual(["model:x", "instance:y", "node:z"]);
+  });
+
   it("are grouped by their name", () => {
     expect(groupSignals([{ signal: "model:x_seconds:p50", meaning: "m" }, { signal: "model:x_seconds:p99", meaning: "m" }, { signal: "gpu:busy:ratio", meaning: "b" }])).toEqual([
       { name: "model:x_seconds", meaning: "m", operations: [{ operation: "p50", signal: "model:x_seconds:p50" }, { operation: "p99", signal: "model:x_seconds:p99" }] },

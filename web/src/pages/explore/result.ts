@@ -141,10 +141,14 @@ export interface SignalGroup {
   operations: { operation: string; signal: string }[];
 }
 
-/** level:signal:operation by level:signal, in the order of the catalogue. */
+/** level:signal:operation by level:signal, in the order of the catalogue. What exists for
+ *  the model is listed once: service and instance have the same names. */
 export function groupSignals(signals: readonly { signal: string; meaning: string }[]): SignalGroup[] {
   const out = new Map<string, SignalGroup>();
+  const all = new Set(signals.map((s) => s.signal));
   for (const s of signals) {
+    const twin = /^(?:service|instance):(.*)$/.exec(s.signal)?.[1];
+    if (twin !== undefined && all.has(`model:${twin}`)) continue;
     const at = s.signal.lastIndexOf(":");
     const name = at > 0 ? s.signal.slice(0, at) : s.signal;
     const group = out.get(name) ?? { name, meaning: s.meaning, operations: [] };

@@ -34,7 +34,7 @@ test("nothing connected: the command with this address, and a live waiting line"
 test("starting: which parts already work", { skip }, () =>
   run("/", "starting", async (page) => {
     await page.locator('[data-state="starting"]').waitFor();
-    await until(async () => /metricstore[\s\S]*starting[\s\S]*scrape[\s\S]*ready/.test(await page.locator('[data-state="starting"]').innerText()), "the parts");
+    await until(async () => /storage[\s\S]*starting[\s\S]*scrape[\s\S]*ready/.test(await page.locator('[data-state="starting"]').innerText()), "the parts");
     await page.locator('[data-banner="starting"]').waitFor();
     await page.screenshot({ path: join(shots, "state-starting.png") });
   }));
@@ -117,17 +117,18 @@ test("a thousand targets scroll without a hitch, in few rows", { skip }, () =>
     const table = page.locator('[role="table"]').first();
     await until(async () => (await table.getAttribute("aria-rowcount")) === "1000", "a thousand rows");
     assert.ok((await table.locator('[role="row"]').count()) < 80, "only what is seen is drawn");
-    const slowest = await table.evaluate(async (el) => {
-      let worst = 0;
+    // the median: one slow frame may be the machine's, most of them are ours
+    const median = await table.evaluate(async (el) => {
+      const took = [];
       for (let i = 0; i < 60; i++) {
         const at = performance.now();
         el.scrollTop += 400;
         await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)));
-        worst = Math.max(worst, performance.now() - at);
+        took.push(performance.now() - at);
       }
-      return worst;
+      return took.sort((a, b) => a - b)[30];
     });
-    assert.ok(slowest < 250, `a scroll step took ${slowest} ms`);
+    assert.ok(median < 100, `a scroll step took ${median} ms`);
     await page.locator("input[data-filter]").fill("svc-07 down");
     await page.screenshot({ path: join(shots, "status-thousand.png") });
   }));

@@ -343,9 +343,9 @@ export function status(scenario: Scenario, at: number): StatusAnswer {
     role: "demo",
     ready,
     parts: [
-      { name: "metricstore", state: ready ? "ready" : "starting", text: ready ? "" : "replaying the write-ahead log: segment 14 of 52", since: new Date((started + 1) * 1000).toISOString() },
+      { name: "storage", state: ready ? "ready" : "starting", text: ready ? "" : "replaying the write-ahead log: segment 14 of 52", since: new Date((started + 1) * 1000).toISOString() },
       { name: "scrape", state: "ready", since: new Date((started + 1) * 1000).toISOString() },
-      { name: "ruler", state: ready ? "ready" : "starting", since: new Date((started + 2) * 1000).toISOString() },
+      { name: "rules", state: ready ? "ready" : "starting", since: new Date((started + 2) * 1000).toISOString() },
       { name: "api", state: "ready", since: new Date(started * 1000).toISOString() },
     ],
     conditions:

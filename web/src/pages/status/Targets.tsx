@@ -31,13 +31,14 @@ function columns(t: Translate, lang: Lang, now: number): Column<Target>[] {
     {
       id: "dialects",
       header: t("status.col.dialects"),
-      width: "minmax(240px,1.2fr)",
+      width: "minmax(272px,1.2fr)",
       sort: (x) => (x.dialects ?? []).map((d) => d.name).join(),
       title: (x) => dialectTitle(t, x),
       cell: (x) => (
         <span className="inline-flex items-center gap-1">
-          {(x.dialects ?? []).length > 0 ? (x.dialects ?? []).map((d) => <Chip key={d.name}>{d.title ?? d.name}</Chip>) : x.health === "up" ? <span className="text-faint">{t("status.dialect.none")}</span> : null}
+          {/* first: it is the mark that must not be cut off */}
           {x.simulated && <Simulated />}
+          {(x.dialects ?? []).length > 0 ? (x.dialects ?? []).map((d) => <Chip key={d.name}>{d.title ?? d.name}</Chip>) : x.health === "up" ? <span className="text-faint">{t("status.dialect.none")}</span> : null}
         </span>
       ),
     },
@@ -96,7 +97,7 @@ export function Targets(p: { targets: readonly Target[] }) {
           onOpen={(x) => set({ sel: x.id === state.sel ? "" : x.id }, "push")}
           empty={t("status.targets.none")}
           maxHeight={420}
-          minWidth={1160}
+          minWidth={1190}
         />
       )}
       {selected && <TargetDetail target={selected} close={() => set({ sel: "" })} />}

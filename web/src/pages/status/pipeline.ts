@@ -51,7 +51,7 @@ export function pipeline(s: StatusAnswer): Pipeline {
     { id: "targets", words: "status.pipe.targets", column: 0, lane: 0, value: `${sums.up} / ${targets.length}`, tone: sums.down > 0 ? "bad" : targets.length === 0 ? "neutral" : "good" },
     { id: "remote", words: "status.pipe.remote", column: 0, lane: 1, value: remote ? count((s.ingest?.sources ?? []).length - targets.length) : "0", tone: "neutral" },
     { id: "guard", words: "status.pipe.guard", column: 1, lane: 0.5, value: `${count(sums.refused + dropped)}`, tone: sums.refused + dropped > 0 ? "warn" : "good" },
-    { id: "store", words: "status.pipe.store", column: 2, lane: 0.5, value: s.storage ? `${si(s.storage.series)} · ${bytes(s.storage.bytes)}` : "", tone: s.storage?.read_only ? "bad" : partTone(s, "metricstore") },
+    { id: "store", words: "status.pipe.store", column: 2, lane: 0.5, value: s.storage ? `${si(s.storage.series)} · ${bytes(s.storage.bytes)}` : "", tone: s.storage?.read_only ? "bad" : partTone(s, "storage") },
     { id: "rules", words: "status.pipe.rules", column: 3, lane: 0, value: count(rules), tone: failed > 0 ? "warn" : rules > 0 ? "good" : "neutral" },
     { id: "query", words: "status.pipe.query", column: 3, lane: 1, value: duration(kept), tone: s.storage ? "good" : "neutral" },
   ];

@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X sightline/internal/app.Version=$(VERSION)
+LDFLAGS := -s -w -X sightline/internal/app.Version=$(VERSION) -X main.version=$(VERSION)
 GOFLAGS_BUILD := -trimpath -ldflags '$(LDFLAGS)'
 LISTEN ?= 127.0.0.1:7070
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sightline/internal/app"
+	"sightline/internal/app/config"
 )
 
 // checkCmd groups the checks that start nothing.
@@ -18,7 +19,7 @@ type checkConfigCmd struct {
 
 // Run prints the effective configuration, secrets hidden, and an estimate.
 func (k *checkConfigCmd) Run(s *streams) error {
-	c, err := app.LoadConfig(k.File)
+	c, err := config.Load(k.File)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"log/slog"
 
-	"sightline/internal/app"
+	"sightline/internal/app/config"
 )
 
 //go:generate go test -run TestReferenceIsCurrent -update
@@ -29,11 +29,11 @@ type serverFlags struct {
 }
 
 // config loads the file, lays the flags over it and validates the whole.
-func (f serverFlags) config() (app.Config, error) {
-	c := app.DefaultConfig()
+func (f serverFlags) config() (config.Config, error) {
+	c := config.Default()
 	if f.Config != "" {
 		var err error
-		if c, err = app.LoadConfig(f.Config); err != nil {
+		if c, err = config.Load(f.Config); err != nil {
 			return c, err
 		}
 	}
@@ -51,4 +51,4 @@ func override(to *string, with string) {
 	}
 }
 
-func (s *streams) logger(c app.LogConfig) *slog.Logger { return app.NewLogger(s.err, c) }
+func (s *streams) logger(c config.LogConfig) *slog.Logger { return config.NewLogger(s.err, c) }

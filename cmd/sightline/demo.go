@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"sightline/internal/app"
+	"sightline/internal/app/config"
 )
 
 // demoCmd runs the server beside two real engines under real load.
 type demoCmd struct {
 	serverFlags
-	For   app.Duration `help:"Stop after this long (default: run until stopped)." placeholder:"DURATION"`
-	Fault string       `help:"Fault to inject: ${faults}." placeholder:"NAME" default:"none"`
-	Seed  uint64       `help:"Seed of weights, payloads and arrivals." default:"1"`
-	Load  string       `help:"File for the load generator's log, one JSON object a request (.gz is compressed)." placeholder:"FILE" type:"path"`
+	For   config.Duration `help:"Stop after this long (default: run until stopped)." placeholder:"DURATION"`
+	Fault string          `help:"Fault to inject: ${faults}." placeholder:"NAME" default:"none"`
+	Seed  uint64          `help:"Seed of weights, payloads and arrivals." default:"1"`
+	Load  string          `help:"File for the load generator's log, one JSON object a request (.gz is compressed)." placeholder:"FILE" type:"path"`
 }
 
 // Run blocks until ctx ends or the time is over.

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"sightline/internal/app"
+	"sightline/internal/app/config"
 )
 
 // upCmd runs server and agent in one process.
 type upCmd struct {
 	serverFlags
-	Target   []string     `help:"Exposition to scrape, repeatable: http://HOST:8002/metrics, or SERVICE=URL to name the service." placeholder:"[SERVICE=]URL"`
-	Interval app.Duration `help:"How often targets are scraped (default 5s)." placeholder:"DURATION"`
+	Target   []string        `help:"Exposition to scrape, repeatable: http://HOST:8002/metrics, or SERVICE=URL to name the service." placeholder:"[SERVICE=]URL"`
+	Interval config.Duration `help:"How often targets are scraped (default 5s)." placeholder:"DURATION"`
 }
 
 // Run blocks until ctx ends.
@@ -24,7 +25,7 @@ func (u *upCmd) Run(ctx context.Context, s *streams) error {
 		c.Scrape.Timeout = min(c.Scrape.Timeout, u.Interval)
 	}
 	for _, t := range u.Target {
-		tc, err := app.ParseTarget(t)
+		tc, err := config.ParseTarget(t)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sightline/internal/app/lifecycle"
 	"sightline/internal/collect/scrape"
 	"sightline/internal/demo/accel"
 	"sightline/internal/demo/chat"
@@ -160,8 +161,8 @@ func (f *fleet) targets() []scrape.TargetConfig {
 
 const demoInterval = 2 * time.Second
 
-func (f *fleet) services() []service {
-	out := []service{{"cards", func(ctx context.Context) error {
+func (f *fleet) services() []lifecycle.Service {
+	out := []lifecycle.Service{{Name: "cards", Run: func(ctx context.Context) error {
 		for _, d := range f.cards {
 			d.Start(ctx)
 			defer d.Close()
@@ -170,7 +171,7 @@ func (f *fleet) services() []service {
 		return nil
 	}}}
 	for _, e := range f.exporter {
-		out = append(out, service{"exporter of " + e.node, func(ctx context.Context) error {
+		out = append(out, lifecycle.Service{Name: "exporter of " + e.node, Run: func(ctx context.Context) error {
 			stop := context.AfterFunc(ctx, func() { _ = e.srv.Close() })
 			defer stop()
 			if err := e.srv.Serve(e.ln); err != http.ErrServerClosed {
@@ -180,9 +181,9 @@ func (f *fleet) services() []service {
 		}})
 	}
 	for i, s := range f.vision {
-		out = append(out, service{fmt.Sprintf("vision-%d", i), s.Run})
+		out = append(out, lifecycle.Service{Name: fmt.Sprintf("vision-%d", i), Run: s.Run})
 	}
-	out = append(out, service{"chat-0", f.chat.Run}, service{"load", f.load.Run}, service{"fault", f.injectFault})
+	out = append(out, lifecycle.Service{Name: "chat-0", Run: f.chat.Run}, lifecycle.Service{Name: "load", Run: f.load.Run}, lifecycle.Service{Name: "fault", Run: f.injectFault})
 	return out
 }
 
@@ -195,4 +196,8 @@ func (f *fleet) print(w io.Writer) {
 	for _, e := range f.exporter {
 		fmt.Fprintf(w, "  %s metrics=http://%s/metrics\n", e.node, e.ln.Addr())
 	}
+	if f.settings.Fault != "none" && f.settings.Fault != "" {
+		fmt.Fprintf(w, "\n  the fault %s comes half a minute after the start\n", f.settings.Fault)
+	}
+	fmt.Fprintln(w)
 }

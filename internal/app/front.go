@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sightline/internal/app/config"
 	"sightline/internal/model"
 )
 
@@ -25,7 +26,7 @@ type front struct {
 
 // listen binds the address first: a taken port is told before anything else is
 // touched.
-func listen(c Config) (*front, error) {
+func listen(c config.Config) (*front, error) {
 	f := &front{}
 	var tc *tls.Config
 	if c.TLS.CertFile != "" {

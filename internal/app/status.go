@@ -67,8 +67,9 @@ func (sv *server) ingestStatus() api.IngestStatus {
 	out := api.IngestStatus{Dropped: map[string]float64{}}
 	for _, s := range sv.guard.Sources() {
 		out.Sources = append(out.Sources, api.IngestSource{Name: s.Name, Series: s.Series, Limit: s.Limit, Refused: uint64(s.Refused), Label: s.Label})
-		out.Dropped["future"] += float64(s.Future)
-		out.Dropped["too_old"] += float64(s.TooOld)
+	}
+	for reason, n := range sv.guard.Dropped() {
+		out.Dropped[reason] = float64(n)
 	}
 	return out
 }

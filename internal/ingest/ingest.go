@@ -42,6 +42,7 @@ type Guard struct {
 	health  *health.Registry
 	metrics *metrics
 	now     func() time.Time
+	late    *lateness // nil: nobody asked
 
 	mu      sync.RWMutex
 	sources map[string]*source
@@ -88,10 +89,14 @@ var ErrSeriesRefused = fmt.Errorf("series limit of the source reached: %w", stor
 func (g *Guard) appender(ctx context.Context, name string, limit int, refusal error) storage.AppenderV2 {
 	now := g.now()
 	g.sweep(now, false)
-	return &appender{
+	a := &appender{
 		g: g, next: g.next.AppenderV2(ctx), source: g.source(name, limit), refusal: refusal,
 		now: uint32(now.Unix()), maxTime: now.Add(g.limits.FutureTolerance).UnixMilli(),
 	}
+	if g.late != nil {
+		a.lateBefore = now.Add(-g.late.after).UnixMilli()
+	}
+	return a
 }
 
 func (g *Guard) source(name string, limit int) *source {
@@ -176,6 +181,9 @@ type appender struct {
 	refused int
 	future  int
 	tooOld  int
+	// lateBefore is the time before which a sample is late; late is their extent.
+	lateBefore int64
+	late       lateRange
 }
 
 // Append implements storage.AppenderV2.
@@ -191,6 +199,8 @@ func (a *appender) Append(ref storage.SeriesRef, ls labels.Labels, st, t int64, 
 	ref, err := a.next.Append(ref, ls, st, t, v, h, fh, opts)
 	if err != nil {
 		a.countError(err)
+	} else if t < a.lateBefore {
+		a.late.add(t)
 	}
 	return ref, err
 }
@@ -238,7 +248,11 @@ func (a *appender) GetRef(ls labels.Labels, hash uint64) (storage.SeriesRef, lab
 // Commit implements storage.AppenderV2.
 func (a *appender) Commit() error {
 	a.settle()
-	return a.next.Commit()
+	err := a.next.Commit()
+	if err == nil {
+		a.g.late.notify(a.late)
+	}
+	return err
 }
 
 // Rollback implements storage.AppenderV2.

@@ -54,7 +54,9 @@ func (q *Query) Now(ctx context.Context, req NowRequest) (NowAnswer, error) {
 	q.each(
 		func() { s = q.snap(ctx, a, nowSignals, at) },
 		func() {
-			end := at.Truncate(step)
+			// The last point is now and not the last full step: a server that
+			// was started half a minute ago has something to show.
+			end := at.Truncate(q.o.Signals.Interval)
 			r := model.TimeRange{Start: end.Add(-step * time.Duration(req.Points-1)), End: end}
 			var err error
 			spark, err = q.lines(ctx, lineRequest{full: "model:requests:rate", r: r, step: step})

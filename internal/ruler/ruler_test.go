@@ -497,3 +497,40 @@ func TestADirtyWindowIsDrained(t *testing.T) {
 	}
 	defer f.run()()
 }
+
+// What ingest commits late marks its window; what is on time or rolled back
+// does not.
+func TestWatchingMarksWhatIsLate(t *testing.T) {
+	f := setup(t, ruler.Options{QueryOffset: -1})
+	f.now = t0.Add(10 * time.Minute)
+	app := f.r.Watching(f.store.Appendable())
+	put := func(ago time.Duration, commit bool) {
+		t.Helper()
+		a := app.AppenderV2(t.Context())
+		if _, err := a.Append(0, labels.FromStrings("__name__", "x", "ago", ago.String()), 0, f.now.Add(-ago).UnixMilli(), 1, nil, nil, storage.AOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		end := a.Commit
+		if !commit {
+			end = a.Rollback
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marks := func() float64 { return counter(t, f.reg, "sightline_ruler_dirty_marks_total") }
+	put(time.Second, true)
+	put(9*time.Second, true)
+	put(time.Minute, false)
+	if marks() != 0 {
+		t.Errorf("%v marks for nothing late", marks())
+	}
+	put(time.Minute, true)
+	if marks() != 1 {
+		t.Errorf("%v marks, want 1", marks())
+	}
+	if got, err := f.store.QueryInstant(t.Context(), `x{ago="1m0s"}`, f.now.Add(-time.Minute)); err != nil || len(got) != 1 {
+		t.Errorf("the late sample is not stored: %v %v", got, err)
+	}
+	defer f.run()()
+}

@@ -201,7 +201,7 @@ func checkVision(d *demo, r *report, at time.Time, w model.TimeRange) {
 				lo, hi := d.rank(w, stale, q.q, keep)
 				name := "instance:request_latency_seconds:" + q.op
 				// The server's clock starts after the body is read: 3 % and 1.5 ms.
-				r.between(fmt.Sprintf("%s %s v%s", name, instanceName(i), version), d.canonical(name, at, labels{"instance": instanceName(i), "model": imageModel, "version": version}), lo*.97-.0015-tail, hi*1.005)
+				r.between(fmt.Sprintf("%s %s v%s", name, instanceName(i), version), d.canonical(name, at, labels{"instance": instanceName(i), "model": imageModel, "version": version}), max(lo*.97-.0015-tail, lo/2), hi*1.005)
 			}
 		}
 	}
@@ -272,7 +272,7 @@ func tokensIn(s loadgen.Summary) float64 {
 // and 2 ms.
 func quantile(r *report, d *demo, at time.Time, name string, of labels, bounds []float64, exact, tail float64) {
 	r.t.Helper()
-	lo, _ := bucket(bounds, exact*.97-.002-tail)
+	lo, _ := bucket(bounds, max(exact*.97-.002-tail, exact/2))
 	_, hi := bucket(bounds, exact*1.01)
 	r.between(fmt.Sprintf("%s (log %.1f ms)", name, 1e3*exact), d.canonical(name, at, of), lo, hi)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"sightline/internal/loadgen"
 	"sightline/internal/model"
 	"sightline/internal/query"
 	"sightline/internal/signals"
@@ -44,7 +43,6 @@ func checkPage(d *demo, r *report, at time.Time, w model.TimeRange) {
 		r.within("now: "+row.ID+" error ratio", value(row.ErrorRatio), s.ErrorRatio, .05, 2.5/float64(s.Requests))
 		if plan == "vision" {
 			r.within("now: "+row.ID+" queue share", value(row.QueueShare), s.QueueShare, 0, .02+crowd/s.Latency.Mean*s.QueueShare)
-			r.within("now: "+row.ID+" GPU busy", value(row.GPUBusy), d.compute(w)/float64(len(d.images)), .25, .05)
 		}
 	}
 	r.between("now: rows", float64(rows), 2, 2)
@@ -84,17 +82,4 @@ func checkPage(d *demo, r *report, at time.Time, w model.TimeRange) {
 		}
 		r.between("page: lines of "+of.Model, float64(lines), want, 11)
 	}
-}
-
-// compute is the time in which the cards of the image engines worked, in
-// seconds per second, by what the engines said per request.
-func (d *demo) compute(w model.TimeRange) float64 {
-	rs, _ := d.load.Records()
-	work := 0.0
-	for _, x := range loadgen.Select(rs, ofPlan("vision")) {
-		if x.OK() && x.Done.After(w.Start) && !x.Done.After(w.End) {
-			work += x.Timings["compute_infer"] * float64(x.Items) / x.BatchSize
-		}
-	}
-	return work / w.Duration().Seconds()
 }

@@ -180,6 +180,9 @@ func series(s string) (string, map[string]string, error) {
 	}
 	m := ls.Map()
 	name := m["__name__"]
+	if name == "" {
+		return "", nil, fmt.Errorf("%q names no series", s)
+	}
 	delete(m, "__name__")
 	return name, m, nil
 }

@@ -1,4 +1,7 @@
-package app
+// Package config is the one strict YAML file that every role reads, its defaults,
+// its validation and the value types in it. It starts nothing and knows none of
+// the server's parts, so that the agent can use it as well.
+package config
 
 import (
 	"bytes"
@@ -92,7 +95,7 @@ type ScrapeConfig struct {
 	Timeout       Duration          `yaml:"timeout"`
 	BodySizeLimit Bytes             `yaml:"body_size_limit"`
 	SeriesLimit   int               `yaml:"series_limit"`
-	Targets       []TargetConfig    `yaml:"targets"`
+	Targets       []Target          `yaml:"targets"`
 	Files         []string          `yaml:"files"`
 	HTTP          []string          `yaml:"http"`
 	DNS           []DNSConfig       `yaml:"dns"`
@@ -100,8 +103,8 @@ type ScrapeConfig struct {
 	Labels        map[string]string `yaml:"labels"`
 }
 
-// TargetConfig is one exposition to scrape and the identity of what it shows.
-type TargetConfig struct {
+// Target is one exposition to scrape and the identity of what it shows.
+type Target struct {
 	URL       string            `yaml:"url"`
 	Service   string            `yaml:"service"`
 	Instance  string            `yaml:"instance"`
@@ -131,8 +134,8 @@ type RulesConfig struct {
 	Files       []string `yaml:"files"`
 }
 
-// DefaultConfig is what a first user gets without a file.
-func DefaultConfig() Config {
+// Default is what a first user gets without a file.
+func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7070",
 		Data:   "sightline-data",
@@ -147,11 +150,11 @@ func DefaultConfig() Config {
 	}
 }
 
-// LoadConfig reads path over the defaults. An unknown key, a wrong type or a
+// Load reads path over the defaults. An unknown key, a wrong type or a
 // second document is an error that names line and nearest key. The result is
 // not yet validated: flags come after it.
-func LoadConfig(path string) (Config, error) {
-	c := DefaultConfig()
+func Load(path string) (Config, error) {
+	c := Default()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		code, hint := "config_unreadable", "check the path and its permissions"

@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"os"
@@ -20,7 +20,7 @@ func write(t *testing.T, text string) string {
 }
 
 func TestDefaultsAreValid(t *testing.T) {
-	if err := DefaultConfig().Validate(); err != nil {
+	if err := Default().Validate(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -31,7 +31,7 @@ func TestGoodFilesLoad(t *testing.T) {
 		t.Fatal("no good files", err)
 	}
 	for _, f := range files {
-		c, err := LoadConfig(f)
+		c, err := Load(f)
 		if err == nil {
 			err = c.Validate()
 		}
@@ -39,7 +39,7 @@ func TestGoodFilesLoad(t *testing.T) {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
-	c, _ := LoadConfig("testdata/full.good.yaml")
+	c, _ := Load("testdata/full.good.yaml")
 	if c.Scrape.Targets[0].Service != "vision" || time.Duration(c.Storage.Metrics.Retention) != 30*24*time.Hour || c.Ingest.BodySizeLimit != 32<<20 {
 		t.Errorf("values of the full file did not arrive: %+v", c)
 	}
@@ -61,7 +61,7 @@ func TestBadFilesSayLineAndNearestKey(t *testing.T) {
 		{"two documents", "data: a\n---\ndata: b\n", "config_syntax", "more than one"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := LoadConfig(write(t, tc.text))
+			_, err := Load(write(t, tc.text))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("error %v, want it to hold %q", err, tc.want)
 			}
@@ -70,22 +70,22 @@ func TestBadFilesSayLineAndNearestKey(t *testing.T) {
 			}
 		})
 	}
-	if _, err := LoadConfig("/nowhere/sightline.yaml"); model.CodeOf(err) != "config_missing" {
+	if _, err := Load("/nowhere/sightline.yaml"); model.CodeOf(err) != "config_missing" {
 		t.Errorf("missing file: %v", err)
 	}
-	if c, err := LoadConfig(write(t, "")); err != nil || c.Listen != "127.0.0.1:7070" {
+	if c, err := Load(write(t, "")); err != nil || c.Listen != "127.0.0.1:7070" {
 		t.Errorf("empty file: %v", err)
 	}
 }
 
 func TestValidateReportsEveryFault(t *testing.T) {
-	c := DefaultConfig()
+	c := Default()
 	c.Data = ""
 	c.Log.Level = "loud"
 	c.TLS.CertFile = "x"
 	c.Tokens = []TokenConfig{{Name: "a", Scopes: []string{"root"}, Token: "short"}, {Name: "a"}}
 	c.Scrape.Timeout = Duration(time.Minute)
-	c.Scrape.Targets = []TargetConfig{{URL: "ftp://x"}, {URL: "http://user:pw@h:1"}, {URL: ""}}
+	c.Scrape.Targets = []Target{{URL: "ftp://x"}, {URL: "http://user:pw@h:1"}, {URL: ""}}
 	c.Rules.Interval = 0
 	err := c.Validate()
 	if err == nil {
@@ -102,13 +102,13 @@ func TestValidateReportsEveryFault(t *testing.T) {
 }
 
 func TestSecretsAreNeverPrinted(t *testing.T) {
-	c := DefaultConfig()
+	c := Default()
 	c.Tokens = []TokenConfig{{Name: "a", Scopes: []string{"read"}, Token: "0123456789abcdef-canary"}}
 	if s := c.YAML(); strings.Contains(s, "canary") || !strings.Contains(s, "<secret>") {
 		t.Errorf("the token shows:\n%s", s)
 	}
 	p := write(t, c.YAML())
-	if _, err := LoadConfig(p); err != nil {
+	if _, err := Load(p); err != nil {
 		t.Errorf("the printed configuration cannot be read again: %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func FuzzDecodeStrict(f *testing.F) {
 	f.Add([]byte("a: &a [*a]\n"))
 	f.Add([]byte("query: {timeout: 1h30m}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c := DefaultConfig()
+		c := Default()
 		if decodeStrict(b, "f", &c) == nil {
 			_ = c.Validate()
 			_ = c.YAML()

@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"regexp"
@@ -11,8 +11,8 @@ var serviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // ParseTarget reads what stands behind --target: URL, or SERVICE=URL. The
 // service comes first because a URL may hold an equals sign in its query.
-func ParseTarget(s string) (TargetConfig, error) {
-	t := TargetConfig{URL: s}
+func ParseTarget(s string) (Target, error) {
+	t := Target{URL: s}
 	if service, u, found := strings.Cut(s, "="); found && serviceName.MatchString(service) {
 		t.Service, t.URL = service, u
 	}

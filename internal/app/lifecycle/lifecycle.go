@@ -1,4 +1,6 @@
-package app
+// Package lifecycle runs the parts of a process: it starts them in order, ends
+// all when one fails, and stops them in reverse order within a bounded time.
+package lifecycle
 
 import (
 	"context"
@@ -9,21 +11,21 @@ import (
 	"sightline/internal/model"
 )
 
-// stopBudget bounds an orderly stop; a part that takes longer is left behind
+// StopBudget bounds an orderly stop; a part that takes longer is left behind
 // and named.
-const stopBudget = 10 * time.Second
+const StopBudget = 10 * time.Second
 
-// service is a part of a process with a life of its own. run blocks until its
+// Service is a part of a process with a life of its own. Run blocks until its
 // context ends or it cannot go on.
-type service struct {
-	name string
-	run  func(ctx context.Context) error
+type Service struct {
+	Name string
+	Run  func(ctx context.Context) error
 }
 
-// runAll starts services in order and waits until ctx ends or one of them
+// Run starts services in order and waits until ctx ends or one of them
 // fails. Then it stops them one by one in reverse order, so that a part is
 // stopped before those that it stands on. It returns the first failure.
-func runAll(ctx context.Context, log *slog.Logger, budget time.Duration, services ...service) error {
+func Run(ctx context.Context, log *slog.Logger, budget time.Duration, services ...Service) error {
 	type running struct {
 		cancel context.CancelFunc
 		done   chan struct{}
@@ -39,8 +41,8 @@ func runAll(ctx context.Context, log *slog.Logger, budget time.Duration, service
 		rs[i] = running{cancel, make(chan struct{})}
 		go func() {
 			defer close(rs[i].done)
-			err := s.run(own)
-			ended <- end{s.name, err}
+			err := s.Run(own)
+			ended <- end{s.Name, err}
 		}()
 	}
 	var first error
@@ -69,9 +71,9 @@ func runAll(ctx context.Context, log *slog.Logger, budget time.Duration, service
 		case <-rs[i].done:
 		case <-deadline.C:
 			late = true
-			log.Error("part did not stop in time and is left behind", "part", services[i].name, "budget", budget)
+			log.Error("part did not stop in time and is left behind", "part", services[i].Name, "budget", budget)
 			if first == nil {
-				first = &model.Problem{Code: "stop_timeout", Text: fmt.Sprintf("%s did not stop within %s", services[i].name, budget)}
+				first = &model.Problem{Code: "stop_timeout", Text: fmt.Sprintf("%s did not stop within %s", services[i].Name, budget)}
 			}
 		}
 	}

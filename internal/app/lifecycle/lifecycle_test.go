@@ -1,4 +1,4 @@
-package app
+package lifecycle
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 	"sightline/internal/model"
 )
 
-func TestRunAllStopsInReverseOrder(t *testing.T) {
+func TestRunStopsInReverseOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
-		part := func(name string) service {
-			return service{name, func(ctx context.Context) error {
+		part := func(name string) Service {
+			return Service{name, func(ctx context.Context) error {
 				<-ctx.Done()
 				order = append(order, name) // parts stop one after the other
 				return nil
@@ -24,7 +24,7 @@ func TestRunAllStopsInReverseOrder(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := runAll(ctx, slog.New(slog.DiscardHandler), stopBudget, part("store"), part("rules"), part("http")); err != nil {
+		if err := Run(ctx, slog.New(slog.DiscardHandler), StopBudget, part("store"), part("rules"), part("http")); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(order, " "); got != "http rules store" {
@@ -33,30 +33,30 @@ func TestRunAllStopsInReverseOrder(t *testing.T) {
 	})
 }
 
-func TestRunAllEndsWithTheFirstFailure(t *testing.T) {
+func TestRunEndsWithTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stopped := false
 		boom := errors.New("boom")
-		err := runAll(t.Context(), slog.New(slog.DiscardHandler), stopBudget,
-			service{"store", func(ctx context.Context) error { <-ctx.Done(); stopped = true; return nil }},
-			service{"http", func(context.Context) error { time.Sleep(time.Second); return boom }})
+		err := Run(t.Context(), slog.New(slog.DiscardHandler), StopBudget,
+			Service{"store", func(ctx context.Context) error { <-ctx.Done(); stopped = true; return nil }},
+			Service{"http", func(context.Context) error { time.Sleep(time.Second); return boom }})
 		if !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), "http:") || !stopped {
 			t.Errorf("%v, the other part stopped: %v", err, stopped)
 		}
-		if err := runAll(t.Context(), slog.New(slog.DiscardHandler), stopBudget, service{"x", func(context.Context) error { return nil }}); err == nil {
+		if err := Run(t.Context(), slog.New(slog.DiscardHandler), StopBudget, Service{"x", func(context.Context) error { return nil }}); err == nil {
 			t.Error("a part that ends by itself goes unnoticed")
 		}
 	})
 }
 
-func TestRunAllLeavesALatePartBehind(t *testing.T) {
+func TestRunLeavesALatePartBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		begin := time.Now()
-		err := runAll(ctx, slog.New(slog.DiscardHandler), stopBudget,
-			service{"stuck", func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Hour); return nil }})
-		if model.CodeOf(err) != "stop_timeout" || time.Since(begin) != stopBudget {
+		err := Run(ctx, slog.New(slog.DiscardHandler), StopBudget,
+			Service{"stuck", func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Hour); return nil }})
+		if model.CodeOf(err) != "stop_timeout" || time.Since(begin) != StopBudget {
 			t.Errorf("%v after %s", err, time.Since(begin))
 		}
 		time.Sleep(2 * time.Hour) // let the part end before the bubble closes

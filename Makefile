@@ -51,7 +51,7 @@ web: web/dist/index.html ## build the console
 .PHONY: test
 test: ## everything that proves the product: house rules, units, scripts, fuzz, race, console, browser, end to end
 	@scripts/need go node chromium promtool
-	@$(MAKE) --no-print-directory lint test-go test-race fuzz test-web e2e
+	@$(MAKE) --no-print-directory lint test-go test-accuracy test-race fuzz test-web e2e
 	$(call say,all of it passed)
 
 .PHONY: lint
@@ -66,7 +66,12 @@ lint: web ## formatting, vet, types of the console
 .PHONY: test-go
 test-go: web ## Go tests: house rules, units, scripts, conformance
 	$(call say,Go tests (the first build of the tests takes some minutes))
-	go test -timeout 15m ./...
+	go test -timeout 15m $$(go list ./... | grep -v /app/accuracy)
+
+.PHONY: test-accuracy
+test-accuracy: ## canonical values against the load generator's own log (two minutes, alone on the machine)
+	$(call say,accuracy of canonical values)
+	go test -timeout 10m -count=1 -v ./internal/app/accuracy
 
 .PHONY: test-race
 test-race: ## Go tests of concurrent packages under the race detector

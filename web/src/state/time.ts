@@ -21,7 +21,7 @@ export interface Window {
   step: number;
 }
 
-export const defaultRange: RelativeRange = { kind: "relative", seconds: 3600 };
+export const defaultRange: RelativeRange = { kind: "relative", seconds: 900 };
 
 /** Presets of the picker, in seconds. */
 export const presets: readonly number[] = [300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400, 7 * 86400, 15 * 86400];

@@ -79,9 +79,13 @@ test-race: ## Go tests of concurrent packages under the race detector
 	CGO_ENABLED=1 go test -race -short -timeout 15m $(RACE)
 
 .PHONY: fuzz
-fuzz: ## each fuzz target for FUZZTIME
+fuzz: ## each fuzz target of the light packages for FUZZTIME
 	$(call say,fuzzing each parser for $(FUZZTIME))
 	@scripts/fuzz $(FUZZTIME)
+
+.PHONY: fuzz-all
+fuzz-all: ## every fuzz target for FUZZTIME (builds Prometheus again, instrumented)
+	@scripts/fuzz $(FUZZTIME) all
 
 .PHONY: test-web
 test-web: web ## console unit tests and the size of its first script

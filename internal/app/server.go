@@ -19,6 +19,7 @@ import (
 	"sightline/internal/api"
 	"sightline/internal/app/config"
 	"sightline/internal/app/lifecycle"
+	"sightline/internal/app/scraping"
 	"sightline/internal/collect/scrape"
 	"sightline/internal/health"
 	"sightline/internal/ingest"
@@ -114,7 +115,7 @@ func Run(ctx context.Context, s Settings) error {
 			<-frontDone
 			return errors.Join(err, sv.store.Close())
 		}
-		if err := sv.scrape.Apply(s.Config.Scrape.Settings(fleet.targets()...)); err != nil {
+		if err := sv.scrape.Apply(scraping.Settings(s.Config.Scrape, fleet.targets()...)); err != nil {
 			front.close()
 			<-frontDone
 			return errors.Join(err, sv.store.Close())
@@ -190,7 +191,7 @@ func openServer(ctx context.Context, s Settings, reg *prometheus.Registry, h *he
 	limits.FutureTolerance = time.Duration(c.Ingest.FutureTolerance)
 	sv.guard = ingest.NewGuard(sv.store.Appendable(), limits, reg, h)
 
-	if sv.scrape, err = scrape.New(c.Scrape.Settings(), sv.guard, s.Log.With("part", "scrape"), reg, h); err != nil {
+	if sv.scrape, err = scrape.New(scraping.Settings(c.Scrape), sv.guard, s.Log.With("part", "scrape"), reg, h); err != nil {
 		return nil, err
 	}
 	opts := signals.Options{Interval: time.Duration(c.Rules.Interval), ScrapeInterval: longestInterval(c)}

@@ -20,6 +20,7 @@ import (
 
 	"sightline/internal/app/config"
 	"sightline/internal/app/lifecycle"
+	"sightline/internal/app/scraping"
 	"sightline/internal/collect/scrape"
 	"sightline/internal/health"
 	"sightline/internal/ingest"
@@ -110,7 +111,7 @@ func Run(ctx context.Context, s Settings) error {
 	limits := ingest.DefaultLimits()
 	limits.SeriesPerTarget = s.Scrape.SeriesLimit
 	guard := ingest.NewGuard(sp, limits, reg, h)
-	m, err := scrape.New(s.Scrape.Settings(), guard, s.Log.With("part", "scrape"), reg, h)
+	m, err := scrape.New(scraping.Settings(s.Scrape), guard, s.Log.With("part", "scrape"), reg, h)
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,18 @@
-package config
+// Package scraping turns the configuration section scrape into what the scraper
+// takes; server and agent share it.
+package scraping
 
 import (
 	"fmt"
 	"time"
 
+	"sightline/internal/app/config"
 	"sightline/internal/collect/scrape"
 )
 
 // Settings turns the section into what the scraper takes, with more targets
 // behind the configured ones.
-func (c ScrapeConfig) Settings(more ...scrape.TargetConfig) scrape.Config {
+func Settings(c config.ScrapeConfig, more ...scrape.TargetConfig) scrape.Config {
 	sc := scrape.DefaultConfig()
 	sc.Interval, sc.Timeout = time.Duration(c.Interval), time.Duration(c.Timeout)
 	sc.BodySizeLimit = int64(c.BodySizeLimit)

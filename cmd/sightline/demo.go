@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -36,7 +37,7 @@ func (d *demoCmd) Run(ctx context.Context, s *streams) error {
 	}
 	if d.For > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(d.For))
+		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(d.For), errors.New("the time given with --for is over"))
 		defer cancel()
 	}
 	return app.Run(ctx, app.Settings{

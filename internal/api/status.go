@@ -46,6 +46,9 @@ type TargetStatus struct {
 	Warnings  []TargetError   `json:"warnings,omitempty"`
 	Dialects  []TargetDialect `json:"dialects"`
 	Simulated bool            `json:"simulated,omitempty"`
+	// Remote is true for a target that an agent or another server scrapes and
+	// whose series arrive by remote write: its URL and interval are not known.
+	Remote bool `json:"remote,omitempty"`
 }
 
 // TargetError says why a target is down.

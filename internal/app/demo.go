@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
+	"sightline/internal/app/config"
 	"sightline/internal/app/lifecycle"
-	"sightline/internal/collect/scrape"
 	"sightline/internal/demo/accel"
 	"sightline/internal/demo/chat"
 	"sightline/internal/demo/vision"
+	"sightline/internal/health"
 	"sightline/internal/loadgen"
 	"sightline/internal/model"
 )
@@ -57,6 +59,7 @@ type fleet struct {
 	vision   []*vision.Server
 	chat     *chat.Server
 	load     *loadgen.Generator
+	health   *health.Registry
 	exporter []*nodeExporter
 }
 
@@ -79,8 +82,8 @@ func preferred(port int) string {
 	return addr
 }
 
-func newFleet(s DemoSettings, log *slog.Logger, reg prometheus.Registerer) (*fleet, error) {
-	f := &fleet{settings: s, log: log.With("part", "demo")}
+func newFleet(s DemoSettings, log *slog.Logger, reg prometheus.Registerer, h *health.Registry) (*fleet, error) {
+	f := &fleet{settings: s, health: h, log: log.With("part", "demo")}
 	card := func(node string, index int, pod string, bytes int64) *accel.Device {
 		d := accel.New(accel.Config{Node: node, Index: index, Namespace: demoNamespace, Pod: pod, Container: "engine", MemoryBytes: bytes})
 		f.cards = append(f.cards, d)
@@ -131,6 +134,7 @@ func newFleet(s DemoSettings, log *slog.Logger, reg prometheus.Registerer) (*fle
 func (f *fleet) plan() loadgen.Config {
 	c := loadgen.DefaultConfig()
 	c.Seed, c.LogPath = f.settings.Seed, f.settings.LoadLog
+	c.DrainTimeout = time.Second // the demo has nothing to lose at its end
 	v := loadgen.VisionPlan{Traffic: loadgen.Traffic{Name: visionService, Model: visionModel, Rate: loadgen.DefaultVisionRate},
 		Versions: []loadgen.Choice[string]{{Value: "1", Weight: 3}, {Value: "2", Weight: 1}}, Timing: true}
 	for i, s := range f.vision {
@@ -142,18 +146,19 @@ func (f *fleet) plan() loadgen.Config {
 	return c
 }
 
-// targets is what the demo's server scrapes: engines every second, so that the
-// first numbers show within seconds, cards likewise.
-func (f *fleet) targets() []scrape.TargetConfig {
-	var out []scrape.TargetConfig
+// targets is what the demo's server scrapes, often enough that the first
+// numbers show within seconds.
+func (f *fleet) targets() []config.Target {
+	every := config.Duration(demoInterval)
+	var out []config.Target
 	for i, s := range f.vision {
-		out = append(out, scrape.TargetConfig{URL: "http://" + s.MetricsAddr() + "/metrics", Service: visionService, Namespace: demoNamespace,
-			Pod: fmt.Sprintf("vision-%d", i), Node: "demo-node-1", Interval: demoInterval, Timeout: demoInterval})
+		out = append(out, config.Target{URL: "http://" + s.MetricsAddr() + "/metrics", Service: visionService, Namespace: demoNamespace,
+			Pod: fmt.Sprintf("vision-%d", i), Node: "demo-node-1", Interval: every, Timeout: every})
 	}
-	out = append(out, scrape.TargetConfig{URL: "http://" + f.chat.HTTPAddr() + "/metrics", Service: chatService, Namespace: demoNamespace,
-		Pod: "chat-0", Node: "demo-node-2", Interval: demoInterval, Timeout: demoInterval})
+	out = append(out, config.Target{URL: "http://" + f.chat.HTTPAddr() + "/metrics", Service: chatService, Namespace: demoNamespace,
+		Pod: "chat-0", Node: "demo-node-2", Interval: every, Timeout: every})
 	for _, e := range f.exporter {
-		out = append(out, scrape.TargetConfig{URL: "http://" + e.ln.Addr().String() + "/metrics", Service: "gpu", Node: e.node, Interval: demoInterval, Timeout: demoInterval,
+		out = append(out, config.Target{URL: "http://" + e.ln.Addr().String() + "/metrics", Service: "gpu", Node: e.node, Interval: every, Timeout: every,
 			Labels: map[string]string{model.LabelSimulated: "true"}})
 	}
 	return out
@@ -180,11 +185,85 @@ func (f *fleet) services() []lifecycle.Service {
 			return nil
 		}})
 	}
+	engines := map[string]func(context.Context) error{"chat-0": f.chat.Run}
 	for i, s := range f.vision {
-		out = append(out, lifecycle.Service{Name: fmt.Sprintf("vision-%d", i), Run: s.Run})
+		engines[fmt.Sprintf("vision-%d", i)] = s.Run
 	}
-	out = append(out, lifecycle.Service{Name: "chat-0", Run: f.chat.Run}, lifecycle.Service{Name: "load", Run: f.load.Run}, lifecycle.Service{Name: "fault", Run: f.injectFault})
-	return out
+	return append(out,
+		lifecycle.Service{Name: "engines", Run: func(ctx context.Context) error { return together(ctx, engines) }},
+		lifecycle.Service{Name: "load", Run: func(ctx context.Context) error {
+			if !f.waitReady(ctx) {
+				return nil
+			}
+			return f.load.Run(ctx)
+		}},
+		lifecycle.Service{Name: "fault", Run: f.injectFault},
+		lifecycle.Service{Name: "strain", Run: f.watchStrain})
+}
+
+// together runs parts that stop at the same time; the first failure ends all.
+func together(ctx context.Context, parts map[string]func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for name, run := range parts {
+		g.Go(func() error {
+			if err := run(ctx); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// waitReady holds the load back until every model is loaded: a service behind a
+// readiness probe gets no traffic before.
+func (f *fleet) waitReady(ctx context.Context) bool {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ready := true
+		for _, s := range f.vision {
+			ready = ready && s.Ready()
+		}
+		if ready {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+// watchStrain says when the host cannot carry the demo: cards that are busy all
+// the time mean that arithmetic takes longer than the load allows, and then
+// every number shows the host and not the engines.
+func (f *fleet) watchStrain(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Second)
+	defer tick.Stop()
+	strained := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		busiest := 0.0
+		for _, d := range f.cards {
+			busiest = max(busiest, d.Snapshot().Busy)
+		}
+		if busiest < 0.97 {
+			strained = 0
+			f.health.Clear("demo_host_strained", "demo")
+			continue
+		}
+		if strained++; strained == 6 {
+			f.health.Set(health.Condition{Code: "demo_host_strained", Severity: health.Info, Subject: "demo",
+				Text: "an engine of the demo has computed without a pause for half a minute: this host is too small or too busy for the demo's load, or a fault is on",
+				Hint: "give the demo two free cores; latencies show the host until then"})
+		}
+	}
 }
 
 // print tells where the engines answer, one line each.

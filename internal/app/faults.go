@@ -23,7 +23,7 @@ type fault struct {
 // the numbers.
 var faults = []fault{
 	{"traffic.surge", "three times the vision traffic", func(f *fleet) error { return f.load.SetRate(visionService, 3) }},
-	{"gpu.oom", "one in twenty vision requests carries a batch of oversized images that does not fit the card: out of memory, context lost, model reloaded", func(f *fleet) error {
+	{"gpu.oom", "one in twenty vision requests carries a batch of oversized images that does not fit the card: out of memory, context lost, model reloaded; watch errors of the kinds internal and timeout, the load time of the model, and a card that is idle with its memory full", func(f *fleet) error {
 		return f.load.SetOversizedShare(visionService, 0.05)
 	}},
 	{"batch.window_too_long", "the vision batcher waits 300 ms for a full batch", func(f *fleet) error {
@@ -54,8 +54,8 @@ var faults = []fault{
 		f.cards[0].SetPowerLimit(f.cards[0].PowerLimit() / 2)
 		return nil
 	}},
-	{"gpu.thermal_throttle", "the air at the card of vision-1 becomes 70 °C", func(f *fleet) error {
-		f.cards[1].SetAmbient(70)
+	{"gpu.thermal_throttle", "the air at the card of vision-1 becomes 85 °C; the card slows down within a minute", func(f *fleet) error {
+		f.cards[1].SetAmbient(85)
 		return nil
 	}},
 }

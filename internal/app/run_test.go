@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/goleak"
 
+	"sightline/internal/app/agent"
 	"sightline/internal/app/config"
 	"sightline/internal/model"
 )
@@ -236,6 +237,34 @@ func TestStartProblemsHaveCodes(t *testing.T) {
 			t.Errorf("want %s, got %v", code, err)
 		}
 		cancel()
+	}
+}
+
+// TestAgentsTargetsShowOnTheServer sends what an agent would and reads the
+// status page: the agent's target is there, with its dialect.
+func TestAgentsTargetsShowOnTheServer(t *testing.T) {
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 5\n")
+	}))
+	defer target.Close()
+	base, _ := started(t, Settings{Role: RoleServe, Config: quick(t)})
+	sc := config.Default().Scrape
+	sc.Interval, sc.Timeout = config.Duration(time.Second), config.Duration(time.Second)
+	sc.Targets = []config.Target{{URL: target.URL, Service: "vision", Instance: "engine-7"}}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- agent.Run(ctx, agent.Settings{Server: base, Listen: "127.0.0.1:0", Scrape: sc}) }()
+	eventually(t, "the agent's target on the status page", func() bool {
+		_, b := fetch(t, base+"/api/v1/sightline/status", "")
+		return strings.Contains(b, `"instance":"engine-7"`) && strings.Contains(b, `"remote":true`) && strings.Contains(b, `"health":"up"`) && strings.Contains(b, `"name":"triton"`)
+	})
+	eventually(t, "canonical series of the agent's target", func() bool {
+		_, b := fetch(t, base+"/api/v1/query?query="+url.QueryEscape(`instance:requests:rate{instance="engine-7"}`), "")
+		return strings.Contains(b, "engine-7")
+	})
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

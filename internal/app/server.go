@@ -97,39 +97,41 @@ func Run(ctx context.Context, s Settings) error {
 	frontDone := make(chan error, 1)
 	go func() { frontDone <- front.run() }()
 
-	sv, err := openServer(ctx, s, reg, h)
-	if err != nil {
+	fail := func(err error) error {
 		front.close()
 		<-frontDone
 		return err
 	}
-	services := sv.services(s)
+	var services []lifecycle.Service
+	var demo *fleet
 	if s.Role == RoleDemo {
 		// The engines' arithmetic keeps every core busy for milliseconds on end;
 		// with as few threads as cores, the network would wait behind it and show
 		// up as latency that no engine has.
 		runtime.GOMAXPROCS(max(demoThreads, runtime.GOMAXPROCS(0)))
-		fleet, err := newFleet(s.Demo, s.Log, reg)
-		if err != nil {
-			front.close()
-			<-frontDone
-			return errors.Join(err, sv.store.Close())
+		if demo, err = newFleet(s.Demo, s.Log, reg, h); err != nil {
+			return fail(err)
 		}
-		if err := sv.scrape.Apply(scraping.Settings(s.Config.Scrape, fleet.targets()...)); err != nil {
-			front.close()
-			<-frontDone
-			return errors.Join(err, sv.store.Close())
-		}
-		services = append(services, fleet.services()...)
-		sv.fleet = fleet
+		// The demo's targets become configuration, so that what the server says
+		// it runs with is what it runs with.
+		s.Config.Scrape.Targets = append(s.Config.Scrape.Targets, demo.targets()...)
+		services = demo.services()
 	}
+	sv, err := openServer(ctx, s, reg, h)
+	if err != nil {
+		return fail(err)
+	}
+	if len(s.Config.Scrape.Targets)+len(s.Config.Scrape.Files)+len(s.Config.Scrape.HTTP)+len(s.Config.Scrape.DNS) == 0 && s.Role == RoleUp {
+		s.Log.Warn("nothing is scraped yet", "hint", "give --target [SERVICE=]URL, or scrape.targets in a configuration file")
+	}
+	services = sv.services(services)
 	services = append(services, lifecycle.Service{Name: "http", Run: func(ctx context.Context) error {
 		front.serve(sv.api.Handler())
 		h.SetPart("api", health.Ready, "")
 		s.Log.Info("listening", "address", front.address(), "role", string(s.Role), "version", Version)
 		printStart(s.Out, front, s.Role)
-		if sv.fleet != nil {
-			sv.fleet.print(s.Out)
+		if demo != nil {
+			demo.print(s.Out)
 		}
 		select {
 		case err := <-frontDone:
@@ -140,8 +142,7 @@ func Run(ctx context.Context, s Settings) error {
 		}
 	}})
 	h.SetPart("api", health.Starting, "")
-	err = lifecycle.Run(ctx, s.Log, lifecycle.StopBudget, services...)
-	return err
+	return lifecycle.Run(ctx, s.Log, lifecycle.StopBudget, services...)
 }
 
 // server is the parts of a role that holds a server, in the way of data.
@@ -154,8 +155,7 @@ type server struct {
 	query  *query.Query
 	api    *api.API
 	known  *recogniser
-	// fleet is the demo's; nil in other roles.
-	fleet *fleet
+	remote *remoteTargets
 	// interval is the distance of two evaluations of the rules.
 	interval time.Duration
 }
@@ -176,7 +176,7 @@ func openServer(ctx context.Context, s Settings, reg *prometheus.Registry, h *he
 	mc.QueryMaxSamples = c.Query.MaxSamples
 	mc.QueryConcurrency = c.Query.Concurrency
 	mc.LookbackDelta = time.Duration(c.Query.Lookback)
-	if sv.store, err = metricstore.Open(ctx, mc, s.Log.With("part", "storage"), reg, h); err != nil {
+	if sv.store, err = metricstore.Open(ctx, mc, quiet(s.Log).With("part", "storage"), reg, h); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -196,11 +196,12 @@ func openServer(ctx context.Context, s Settings, reg *prometheus.Registry, h *he
 	}
 	opts := signals.Options{Interval: time.Duration(c.Rules.Interval), ScrapeInterval: longestInterval(c)}
 	sv.rules, err = ruler.New(ruler.Options{Interval: sv.interval, Signals: opts, QueryOffset: time.Duration(c.Rules.QueryOffset), RuleFiles: c.Rules.Files},
-		sv.store.Engine(), sv.store.Queryable(), sv.store.Appendable(), sv.cat, s.Log.With("part", "rules"), reg, h)
+		sv.store.Engine(), sv.store.Queryable(), sv.store.Appendable(), sv.cat, quiet(s.Log).With("part", "rules"), reg, h)
 	if err != nil {
 		return nil, err
 	}
 	sv.guard.NotifyLate(sv.rules.LateAfter(), sv.rules.MarkDirty)
+	sv.remote = &remoteTargets{store: sv.store, cat: sv.cat}
 	sv.known = newRecogniser(sv.cat, sv.scrape, sv.store, sv.rules, s.Log, h)
 	sv.query = query.New(sv.store, sv.cat, query.Options{Signals: opts, Dialects: sv.known.active})
 
@@ -221,17 +222,19 @@ func openServer(ctx context.Context, s Settings, reg *prometheus.Registry, h *he
 	return sv, err
 }
 
-// services lists the parts with a life of their own, in the order of start.
-func (sv *server) services(Settings) []lifecycle.Service {
-	return []lifecycle.Service{
-		{Name: "storage", Run: func(ctx context.Context) error {
-			<-ctx.Done()
-			return sv.store.Close()
-		}},
-		{Name: "rules", Run: sv.rules.Run},
-		{Name: "recognise", Run: sv.known.run},
-		{Name: "scrape", Run: sv.scrape.Run},
-	}
+// services lists the parts with a life of their own, in the order of start. The
+// demo's come before those that watch them: at the stop the watching ends first,
+// or every stop would look like an outage.
+func (sv *server) services(watched []lifecycle.Service) []lifecycle.Service {
+	out := []lifecycle.Service{{Name: "storage", Run: func(ctx context.Context) error {
+		<-ctx.Done()
+		return sv.store.Close()
+	}}}
+	out = append(out, watched...)
+	return append(out,
+		lifecycle.Service{Name: "rules", Run: sv.rules.Run},
+		lifecycle.Service{Name: "recognise", Run: sv.known.run},
+		lifecycle.Service{Name: "scrape", Run: sv.scrape.Run})
 }
 
 func registerOwn(reg *prometheus.Registry, h *health.Registry) error {

@@ -7,7 +7,9 @@ import (
 
 func (sv *server) targetStatus() []api.TargetStatus {
 	var out []api.TargetStatus
+	local := map[[2]string]bool{}
 	for _, t := range sv.scrape.Targets() {
+		local[[2]string{t.Instance, t.ScrapeAddress}] = true
 		st := api.TargetStatus{
 			ID: t.ID, Job: t.Job, Service: t.Service, Instance: t.Instance, Node: t.Node, URL: t.URL, ScrapeAddress: t.ScrapeAddress,
 			Health: t.Health, IntervalSeconds: t.Interval.Seconds(), LastScrape: api.Moment{Time: t.LastScrape},
@@ -28,7 +30,7 @@ func (sv *server) targetStatus() []api.TargetStatus {
 		}
 		out = append(out, st)
 	}
-	return out
+	return append(out, sv.remote.except(local)...)
 }
 
 // firstProblem is the failure of the scrape, else the first thing it dropped.

@@ -154,11 +154,11 @@ func (c *Catalogue) Exists(full, dialect string) (string, error) {
 }
 
 // Probe is a query that gives a result when any series in a store was written
-// by a server that speaks the dialect.
-func (d *Dialect) Probe() string {
+// by a server that speaks the dialect; by splits it by labels.
+func (d *Dialect) Probe(by ...string) string {
 	names := make([]string, 0, 3*len(d.recognise))
 	for _, n := range d.recognise {
 		names = append(names, n, n+"_count", n+"_bucket")
 	}
-	return "count({__name__=~" + fmt.Sprintf("%q", strings.Join(names, "|")) + "})"
+	return fmt.Sprintf("count by (%s) ({__name__=~%q})", strings.Join(by, ","), strings.Join(names, "|"))
 }

@@ -29,7 +29,8 @@ type appender struct {
 }
 
 // Append implements storage.AppenderV2. References are of no use over the wire:
-// it returns 0, so that the caller gives the labels each time.
+// the one returned only says that the sample was taken, which a caller may tell
+// from 0; the labels count each time.
 func (a *appender) Append(_ storage.SeriesRef, ls labels.Labels, st, t int64, v float64, h *histogram.Histogram, fh *histogram.FloatHistogram, o storage.AppendV2Options) (storage.SeriesRef, error) {
 	ts := writev2.TimeSeries{LabelsRefs: a.symbols.SymbolizeLabels(ls, nil)}
 	switch {
@@ -49,10 +50,11 @@ func (a *appender) Append(_ storage.SeriesRef, ls labels.Labels, st, t int64, v 
 		ts.Exemplars = append(ts.Exemplars, a.exemplar(e))
 	}
 	a.series = append(a.series, ts)
+	ref := storage.SeriesRef(ls.Hash() | 1)
 	if len(a.series) >= maxSamplesPerRequest {
-		return 0, a.pack()
+		return ref, a.pack()
 	}
-	return 0, nil
+	return ref, nil
 }
 
 func (a *appender) exemplar(e exemplar.Exemplar) writev2.Exemplar {

@@ -214,6 +214,9 @@ func (s *Spool) deliver(ctx context.Context, p packed) {
 			if s.done(p) {
 				s.sent.WithLabelValues().Add(float64(p.samples))
 			}
+			if attempt > 0 {
+				s.log.Info("server takes samples again", "attempts", attempt+1)
+			}
 			return
 		}
 		if ctx.Err() != nil {

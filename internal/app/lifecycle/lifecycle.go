@@ -15,6 +15,10 @@ import (
 // and named.
 const StopBudget = 10 * time.Second
 
+// firstShare is the part of the budget that is kept for the first service, on
+// which all others stand: the store must close even when another is stuck.
+const firstShare = 0.4
+
 // Service is a part of a process with a life of its own. Run blocks until its
 // context ends or it cannot go on.
 type Service struct {
@@ -59,18 +63,18 @@ func Run(ctx context.Context, log *slog.Logger, budget time.Duration, services .
 		break
 	}
 	log.Info("stopping", "cause", cause(ctx, first))
-	deadline := time.NewTimer(budget)
-	defer deadline.Stop()
-	late := false
+	begin := time.Now()
 	for i := len(services) - 1; i >= 0; i-- {
 		rs[i].cancel()
-		if late {
-			continue
+		until := budget
+		if i > 0 {
+			until = time.Duration(float64(budget) * (1 - firstShare))
 		}
+		wait := time.NewTimer(until - time.Since(begin))
 		select {
 		case <-rs[i].done:
-		case <-deadline.C:
-			late = true
+			wait.Stop()
+		case <-wait.C:
 			log.Error("part did not stop in time and is left behind", "part", services[i].Name, "budget", budget)
 			if first == nil {
 				first = &model.Problem{Code: "stop_timeout", Text: fmt.Sprintf("%s did not stop within %s", services[i].Name, budget)}

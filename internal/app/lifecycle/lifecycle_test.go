@@ -38,14 +38,29 @@ func TestRunEndsWithTheFirstFailure(t *testing.T) {
 		stopped := false
 		boom := errors.New("boom")
 		err := Run(t.Context(), slog.New(slog.DiscardHandler), StopBudget,
-			Service{"store", func(ctx context.Context) error { <-ctx.Done(); stopped = true; return nil }},
-			Service{"http", func(context.Context) error { time.Sleep(time.Second); return boom }})
+			Service{Name: "store", Run: func(ctx context.Context) error { <-ctx.Done(); stopped = true; return nil }},
+			Service{Name: "http", Run: func(context.Context) error { time.Sleep(time.Second); return boom }})
 		if !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), "http:") || !stopped {
 			t.Errorf("%v, the other part stopped: %v", err, stopped)
 		}
-		if err := Run(t.Context(), slog.New(slog.DiscardHandler), StopBudget, Service{"x", func(context.Context) error { return nil }}); err == nil {
+		if err := Run(t.Context(), slog.New(slog.DiscardHandler), StopBudget, Service{Name: "x", Run: func(context.Context) error { return nil }}); err == nil {
 			t.Error("a part that ends by itself goes unnoticed")
 		}
+	})
+}
+
+func TestRunClosesTheFirstEvenWhenAnotherIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		closed := false
+		err := Run(ctx, slog.New(slog.DiscardHandler), StopBudget,
+			Service{Name: "store", Run: func(ctx context.Context) error { <-ctx.Done(); time.Sleep(3 * time.Second); closed = true; return nil }},
+			Service{Name: "stuck", Run: func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Hour); return nil }})
+		if model.CodeOf(err) != "stop_timeout" || !closed {
+			t.Errorf("%v, store closed: %v", err, closed)
+		}
+		time.Sleep(2 * time.Hour)
 	})
 }
 
@@ -55,7 +70,7 @@ func TestRunLeavesALatePartBehind(t *testing.T) {
 		cancel()
 		begin := time.Now()
 		err := Run(ctx, slog.New(slog.DiscardHandler), StopBudget,
-			Service{"stuck", func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Hour); return nil }})
+			Service{Name: "stuck", Run: func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Hour); return nil }})
 		if model.CodeOf(err) != "stop_timeout" || time.Since(begin) != StopBudget {
 			t.Errorf("%v after %s", err, time.Since(begin))
 		}

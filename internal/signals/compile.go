@@ -46,7 +46,7 @@ func (c *Catalogue) candidates(s *Signal, l model.Level, dialects []*Dialect, by
 		if t == nil {
 			continue
 		}
-		bySource[d.Source] = append(bySource[d.Source], d.expand(t.tmpl, labels, d.matchers(match), o))
+		bySource[d.Source] = append(bySource[d.Source], d.expand(t.tmpl, labels, d.matchers(match), t.merge, o))
 	}
 	var out []candidate
 	for src, exprs := range bySource {

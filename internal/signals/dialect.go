@@ -97,6 +97,8 @@ type term struct {
 	needs   []string
 	missing *Reason
 	tmpl    string
+	// merge joins series of one entity that differ in native labels.
+	merge string
 }
 
 // methods is the closed list of how a number comes about.
@@ -188,6 +190,12 @@ func (c *Catalogue) addTerm(d *Dialect, t termFile) error {
 		}
 		if x == nil {
 			continue
+		}
+		// What a server counts adds up; of a card, or of means and shares, the
+		// largest stands for all.
+		x.merge = "max"
+		if d.Level() != model.LevelGPU && (s.Operation == "rate" || s.Group == "load") {
+			x.merge = "sum"
 		}
 		if d.terms[s] != nil {
 			return fmt.Errorf("%s is given twice", s.key())
@@ -301,7 +309,7 @@ var promql = parser.NewParser(parser.Options{})
 func (d *Dialect) check() error {
 	var errs []error
 	try := func(what, tmpl string, l model.Level) {
-		expr := d.expand(tmpl, append(slices.Clone(identity[l]), "gpu"), `sightline_check="1"`, Options{})
+		expr := d.expand(tmpl, append(slices.Clone(identity[l]), "gpu"), `sightline_check="1"`, "max", Options{})
 		e, err := promql.ParseExpr(expr)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w in %s", what, err, expr))

@@ -48,7 +48,7 @@ type relation struct {
 func (c *Catalogue) relations(ds []*Dialect, o Options) []relation {
 	var servers, cards, pods, owns []string
 	for _, d := range ds {
-		presence := d.expand(d.presence, identity[d.Level()], "", o)
+		presence := d.expand(d.presence, identity[d.Level()], "", "max", o)
 		if d.Level() == model.LevelGPU {
 			cards = append(cards, presence)
 		} else {
@@ -56,10 +56,10 @@ func (c *Catalogue) relations(ds []*Dialect, o Options) []relation {
 		}
 		if d.podOfGPU != "" {
 			// vector(1) has no pod: unless drops the cards that no pod has.
-			pods = append(pods, d.expand(d.podOfGPU, identity[model.LevelGPU], "", o)+" unless on (pod) vector(1)")
+			pods = append(pods, d.expand(d.podOfGPU, identity[model.LevelGPU], "", "max", o)+" unless on (pod) vector(1)")
 		}
 		if d.ownsGPU != "" {
-			owns = append(owns, d.expand(d.ownsGPU, append(slices.Clone(engine), "gpu"), "", o))
+			owns = append(owns, d.expand(d.ownsGPU, append(slices.Clone(engine), "gpu"), "", "max", o))
 		}
 	}
 	none := "vector(1) == 0"

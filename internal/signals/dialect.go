@@ -258,23 +258,23 @@ func scaled(expr string, by float64) string {
 }
 
 // histogramQuantile reads classic buckets and native histograms of every name
-// a server has used. No observation gives NaN, which >= 0 removes.
+// a server has used; replicas with the old and the new name count together. No
+// observation gives NaN, which >= 0 removes.
 func histogramQuantile(q string, metrics []string) string {
-	var alts []string
-	for _, m := range metrics {
-		alts = append(alts,
-			fmt.Sprintf("histogram_quantile(%s, sum by ($by, le) (rate(%s_bucket{$match}[$window]))) >= 0", q, m),
-			fmt.Sprintf("histogram_quantile(%s, sum by ($by) (rate(%s{$match}[$window]))) >= 0", q, m))
-	}
-	return strings.Join(alts, " or ")
+	return fmt.Sprintf("histogram_quantile(%[1]s, sum by ($by, le) (%[2]s)) >= 0 or histogram_quantile(%[1]s, sum by ($by) (%[3]s)) >= 0",
+		q, anyRate(metrics, "_bucket"), anyRate(metrics, ""))
 }
 
 func histogramMean(metrics []string) string {
+	return fmt.Sprintf("sum by ($by) (%s) / (sum by ($by) (%s) > 0) or histogram_avg(sum by ($by) (%s)) >= 0",
+		anyRate(metrics, "_sum"), anyRate(metrics, "_count"), anyRate(metrics, ""))
+}
+
+// anyRate is the rate of each series under the first of its names that exists.
+func anyRate(metrics []string, suffix string) string {
 	var alts []string
 	for _, m := range metrics {
-		alts = append(alts,
-			fmt.Sprintf("sum by ($by) (rate(%[1]s_sum{$match}[$window])) / (sum by ($by) (rate(%[1]s_count{$match}[$window])) > 0)", m),
-			fmt.Sprintf("histogram_avg(sum by ($by) (rate(%s{$match}[$window]))) >= 0", m))
+		alts = append(alts, fmt.Sprintf("rate(%s%s{$match}[$window])", m, suffix))
 	}
 	return strings.Join(alts, " or ")
 }

@@ -280,10 +280,11 @@ func anyRate(metrics []string, suffix string) string {
 }
 
 // expandBirths replaces births(SELECTOR) by the rate of the selected counters
-// in which a series that is born within the window counts from zero: a labelled
-// counter appears with its first event, which rate alone never sees. A birth
-// counts only on a target that was up a window ago, else every start of scraping
-// would look like a burst.
+// and, beside it under the scratch label sightline_born, what a series that is
+// born within the window was born with: a labelled counter appears with its
+// first event, which rate alone never sees. The caller sums both. A birth counts
+// only on a target that was up a window ago, else every start of scraping would
+// look like a burst.
 func expandBirths(tmpl string) (string, error) {
 	for {
 		i := strings.Index(tmpl, "births(")
@@ -296,7 +297,7 @@ func expandBirths(tmpl string) (string, error) {
 		}
 		m := tmpl[i+len("births(") : i+j+1]
 		born := fmt.Sprintf("((min_over_time(%[1]s[$window]) unless %[1]s offset $window) / $seconds and on (job, instance, scrape_address) (up offset $window == 1))", m)
-		tmpl = tmpl[:i] + fmt.Sprintf("(rate(%[1]s[$window]) + %[2]s or rate(%[1]s[$window]) or %[2]s)", m, born) + tmpl[i+j+2:]
+		tmpl = tmpl[:i] + fmt.Sprintf(`(rate(%s[$window]) or label_replace(%s, "sightline_born", "1", "", ""))`, m, born) + tmpl[i+j+2:]
 	}
 }
 

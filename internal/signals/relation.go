@@ -18,6 +18,9 @@ const (
 	InstanceDialect = "sightline_instance_dialect"
 	// GPUInfo is one series for each card: the card's identity.
 	GPUInfo = "sightline_gpu"
+	// GPUIdentity is exactly one series for each card that an exporter sees: the
+	// identity that its canonical series carry.
+	GPUIdentity = "sightline_gpu_identity"
 	// GPUPod says which pods a card is given to: gpu, node, namespace, pod.
 	GPUPod = "sightline_gpu_pod"
 	// EngineGPU says which cards an engine names itself: instance and gpu.

@@ -84,7 +84,7 @@ func owners(s snapshot) (instances, models map[string]map[string]bool) {
 	instances, models = map[string]map[string]bool{}, map[string]map[string]bool{}
 	on := map[string][]string{}
 	for _, x := range s.series[signals.InstanceDialect] {
-		on[x.Labels["instance"]] = append(on[x.Labels["instance"]], x.Labels["model"])
+		on[within(x, "instance")] = append(on[within(x, "instance")], x.Labels["model"])
 	}
 	for _, x := range s.series[signals.InstanceGPU] {
 		gpu := x.Labels["gpu"]
@@ -92,7 +92,7 @@ func owners(s snapshot) (instances, models map[string]map[string]bool) {
 			instances[gpu], models[gpu] = map[string]bool{}, map[string]bool{}
 		}
 		instances[gpu][x.Labels["instance"]] = true
-		for _, m := range on[x.Labels["instance"]] {
+		for _, m := range on[within(x, "instance")] {
 			models[gpu][m] = true
 		}
 	}

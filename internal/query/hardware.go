@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -83,7 +84,7 @@ func owners(s snapshot) (instances, models map[string]map[string]bool) {
 	instances, models = map[string]map[string]bool{}, map[string]map[string]bool{}
 	on := map[string][]string{}
 	for _, x := range s.series[signals.InstanceDialect] {
-		on[x.Labels["instance"]] = append(on[x.Labels["instance"]], x.Labels["model"])
+		on[within(x, "instance")] = append(on[within(x, "instance")], x.Labels["model"])
 	}
 	for _, x := range s.series[signals.InstanceGPU] {
 		gpu := x.Labels["gpu"]
@@ -91,7 +92,7 @@ func owners(s snapshot) (instances, models map[string]map[string]bool) {
 			instances[gpu], models[gpu] = map[string]bool{}, map[string]bool{}
 		}
 		instances[gpu][x.Labels["instance"]] = true
-		for _, m := range on[x.Labels["instance"]] {
+		for _, m := range on[within(x, "instance")] {
 			models[gpu][m] = true
 		}
 	}
@@ -103,21 +104,24 @@ func keepCard(f Filter, c map[string]string, instances, models map[string]bool) 
 	return has(c, in) && (f.Instance == "" || instances[f.Instance]) && (f.Model == "" || models[f.Model])
 }
 
+func exported(s *snapshot, gpu string) bool {
+	return slices.ContainsFunc(s.series[signals.GPUInfo], func(x model.Series) bool { return x.Labels["gpu"] == gpu })
+}
+
 func (q *Query) gpuRow(ctx context.Context, s *snapshot, idx map[string]map[string]model.Series, c map[string]string) GPURow {
 	row := GPURow{GPU: c["gpu"], GPUIndex: c["gpu_index"], GPUModel: c["gpu_model"], Node: c["node"], Simulated: c["simulated"] == "true", LastSample: seconds(s.at)}
 	match := map[string]string{"gpu": c["gpu"]}
 	live := false
+	// What an exporter lacks is no reason for a card that no exporter sees.
+	dialects := q.active()
+	if !exported(s, c["gpu"]) {
+		dialects = slices.DeleteFunc(slices.Clone(dialects), func(n string) bool {
+			d, ok := q.cat.Dialect(n)
+			return ok && d.Level() == model.LevelGPU
+		})
+	}
 	cell := func(full string) Value {
-		// A source that knows less of the card gives another key: find by UUID.
-		key := keyOf(c, signals.Identity(model.LevelGPU))
-		if _, ok := idx[full][key]; !ok {
-			for k, x := range idx[full] {
-				if x.Labels["gpu"] == c["gpu"] {
-					key = k
-				}
-			}
-		}
-		v := q.cell(ctx, s, full, idx[full], key, q.active(), match)
+		v := q.cell(ctx, s, full, idx[full], c["gpu"], dialects, match)
 		live = live || v.Value != nil
 		return v
 	}

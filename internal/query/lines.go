@@ -2,7 +2,9 @@ package query
 
 import (
 	"context"
+	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"sightline/internal/model"
@@ -92,8 +94,16 @@ func merge(acc map[string]*Line, got []model.Series, req lineRequest, use func(i
 			continue
 		}
 		values := place(s.Points, req.r, req.step)
-		k := labelKey(s.Labels)
+		k := lineKey(req.full, s.Labels)
 		line := acc[k]
+		if line != nil {
+			// A card that was named by its UUID alone is known better later.
+			for n, v := range s.Labels {
+				if line.Labels[n] == "" {
+					line.Labels[n] = v
+				}
+			}
+		}
 		for i, v := range values {
 			if v == nil || use != nil && !use(i) {
 				continue
@@ -107,6 +117,21 @@ func merge(acc map[string]*Line, got []model.Series, req lineRequest, use func(i
 			}
 		}
 	}
+}
+
+// lineKey identifies a line: a series, but a card by its UUID, because sources
+// differ in what else they know of it.
+func lineKey(full string, labels map[string]string) string {
+	if !strings.HasPrefix(full, string(model.LevelGPU)+":") {
+		return labelKey(labels)
+	}
+	own := map[string]string{}
+	for k, v := range labels {
+		if k == "gpu" || k != "simulated" && !slices.Contains(signals.Identity(model.LevelGPU), k) {
+			own[k] = v
+		}
+	}
+	return labelKey(own)
 }
 
 func sorted(acc map[string]*Line) []Line {

@@ -126,3 +126,23 @@ func TestGridIsRoundedAndBounded(t *testing.T) {
 		t.Errorf("step of a moment %s", step)
 	}
 }
+
+// A card that a server named by its UUID first is one line once its exporter
+// names it in full; reasons stay apart.
+func TestMergeKnowsCardsByUUID(t *testing.T) {
+	start := time.Unix(1000, 0)
+	req := lineRequest{full: "gpu:clock_limited:ratio", r: model.TimeRange{Start: start, End: start.Add(5 * time.Second)}, step: 5 * time.Second}
+	acc := map[string]*Line{}
+	merge(acc, []model.Series{
+		{Labels: map[string]string{"gpu": "G", "reason": "power"}, Points: []model.Point{{T: 1000_000, V: 1}}},
+		{Labels: map[string]string{"gpu": "G", "gpu_index": "0", "node": "n", "reason": "power"}, Points: []model.Point{{T: 1005_000, V: 2}}},
+		{Labels: map[string]string{"gpu": "G", "gpu_index": "0", "node": "n", "reason": "thermal"}, Points: []model.Point{{T: 1005_000, V: 3}}},
+	}, req, nil)
+	lines := sorted(acc)
+	if len(lines) != 2 {
+		t.Fatalf("%v", lines)
+	}
+	if l := lines[0]; l.Labels["node"] != "n" || l.Labels["gpu_index"] != "0" || *l.Values[0] != 1 || *l.Values[1] != 2 {
+		t.Errorf("%v", l)
+	}
+}

@@ -152,8 +152,8 @@ func (q *Query) rows(s snapshot, seen []model.Series, filter Filter) map[string]
 			f.instances[x.Labels["instance"]] = true
 		}
 		f.live = f.live || live
-		byInstance[x.Labels["instance"]] = append(byInstance[x.Labels["instance"]], f)
-		nodes[x.Labels["node"]] = append(nodes[x.Labels["node"]], f)
+		byInstance[within(x, "instance")] = append(byInstance[within(x, "instance")], f)
+		nodes[within(x, "node")] = append(nodes[within(x, "node")], f)
 	}
 	for _, x := range s.series[signals.InstanceDialect] {
 		if has(x.Labels, onlyOf(beyond, "version", "instance", "node")) {
@@ -166,13 +166,13 @@ func (q *Query) rows(s snapshot, seen []model.Series, filter Filter) map[string]
 		}
 	}
 	for _, x := range s.series[signals.InstanceGPU] {
-		for _, f := range byInstance[x.Labels["instance"]] {
+		for _, f := range byInstance[within(x, "instance")] {
 			f.gpus[x.Labels["gpu"]] = true
 		}
 	}
 	for _, x := range s.series[signals.GPUOwnerCandidates] {
 		if x.Points[0].V > 1 {
-			for _, f := range nodes[x.Labels["node"]] {
+			for _, f := range nodes[within(x, "node")] {
 				f.ambiguous = true
 			}
 		}
@@ -185,6 +185,11 @@ func (q *Query) rows(s snapshot, seen []model.Series, filter Filter) map[string]
 		}
 	}
 	return rows
+}
+
+// within names an instance or a node in its cluster.
+func within(x model.Series, label string) string {
+	return x.Labels["cluster"] + "\x00" + x.Labels[label]
 }
 
 func onlyOf(m map[string]string, keys ...string) map[string]string {

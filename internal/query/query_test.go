@@ -321,6 +321,28 @@ func TestHardwareShowsCardsByNode(t *testing.T) {
 	}
 }
 
+// A card that only a server names says that no exporter sees it, not that a
+// counter file lacks a field.
+func TestHardwareOfACardWithoutExporter(t *testing.T) {
+	f := setup(t, "triton", "dcgm")
+	f.dcgm(0, 5*time.Minute)
+	for d := time.Duration(0); d <= 5*time.Minute; d += 10 * time.Second {
+		f.add(t0.Add(d), 0.4, "nv_gpu_utilization", "service", "vision", "instance", "b", "node", "n2", "gpu_uuid", "GPU-9")
+	}
+	f.commit()
+	ans, err := f.q.Hardware(t.Context(), query.HardwareRequest{At: t0.Add(5 * time.Minute), Filter: query.Filter{Node: "n2"}})
+	if err != nil || len(ans.Nodes) != 1 || len(ans.Nodes[0].GPUs) != 1 {
+		t.Fatalf("%+v %v", ans, err)
+	}
+	g := ans.Nodes[0].GPUs[0]
+	near(t, "busy", g.Busy, 0.4)
+	for what, v := range map[string]query.Value{"temperature": g.Temperature, "clock limits": g.ClockLimited, "highest clock": g.SMClockMaxHertz} {
+		if v.Value != nil || v.Reason == nil || v.Reason.Code != "no_gpu_exporter" {
+			t.Errorf("%s: %+v", what, v)
+		}
+	}
+}
+
 func TestSignalsExplainsEveryAbsence(t *testing.T) {
 	f := setup(t, "triton", "dcgm")
 	f.triton(0, 5*time.Minute)

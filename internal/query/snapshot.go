@@ -101,11 +101,15 @@ func (q *Query) compute(ctx context.Context, a *answering, s *snapshot, names []
 	}
 }
 
-// entityKey identifies the entity of a series of the named signal.
+// entityKey identifies the entity of a series of the named signal; a card by its
+// UUID, because sources differ in what else they know of it.
 func (q *Query) entityKey(full string, labels map[string]string) string {
 	_, l, err := q.cat.Lookup(full)
 	if err != nil {
 		return ""
+	}
+	if l == model.LevelGPU {
+		return labels["gpu"]
 	}
 	return keyOf(labels, signals.Identity(l))
 }

@@ -46,7 +46,7 @@ func (c *Catalogue) candidates(s *Signal, l model.Level, dialects []*Dialect, by
 		if t == nil {
 			continue
 		}
-		bySource[d.Source] = append(bySource[d.Source], d.expand(t.tmpl, labels, d.matchers(match), o))
+		bySource[d.Source] = append(bySource[d.Source], d.expand(t.tmpl, labels, d.matchers(match), t.merge, o))
 	}
 	var out []candidate
 	for src, exprs := range bySource {
@@ -77,6 +77,30 @@ func selection(cs []candidate, on string, read, count func(candidate) string) st
 	return best
 }
 
+// cardIdentity picks one identity for each card that an exporter sees; "" when
+// no dialect is one of cards.
+func (c *Catalogue) cardIdentity(ds []*Dialect, o Options) string {
+	var cards []string
+	for _, d := range ds {
+		if d.Level() == model.LevelGPU {
+			cards = append(cards, d.expand(d.presence, identity[model.LevelGPU], "", "max", o))
+		}
+	}
+	if len(cards) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("topk by (gpu) (1, (%s))", strings.Join(cards, ") or ("))
+}
+
+// identified gives the series of cards the identity that known has for them:
+// what the exporter of a card knows replaces what a server that only names the
+// UUID knows, so that a change of source is no new series. Cards that no
+// exporter sees stay as they are.
+func identified(expr, known string) string {
+	about := strings.Join(slices.DeleteFunc(slices.Clone(identity[model.LevelGPU]), func(n string) bool { return n == "gpu" }), ", ")
+	return fmt.Sprintf("max without (%[1]s) (%[2]s) * on (gpu) group_left (%[1]s) %[3]s or on (gpu) (%[2]s)", about, expr, known)
+}
+
 // recordedCandidate is the name under which candidates of a signal are stored.
 func recordedCandidate(s *Signal, l model.Level) string {
 	return "candidate:" + string(l) + ":" + s.Name + ":" + s.Operation
@@ -101,6 +125,11 @@ func (c *Catalogue) Rules(dialects []string, o Options) []RuleGroup {
 				rg.Rules = append(rg.Rules, c.signalRules(s, l, ds, o)...)
 			}
 		}
+		// The identities belong to the group that reads them, so that both are
+		// of one moment.
+		if known := c.cardIdentity(ds, o); len(rg.Rules) > 0 && slices.Contains(g.Levels, model.LevelGPU) && known != "" {
+			rg.Rules = slices.Insert(rg.Rules, 0, Rule{Record: GPUIdentity, Expr: known})
+		}
 		if len(rg.Rules) > 0 {
 			out = append(out, rg)
 		}
@@ -123,6 +152,9 @@ func (c *Catalogue) signalRules(s *Signal, l model.Level, ds []*Dialect, o Optio
 		return fmt.Sprintf("count_over_time(%s[%s])", read(x), promDuration(Hysteresis))
 	}
 	chosen := selection(cs, strings.Join(entity(l), ", "), read, count)
+	if l == model.LevelGPU && c.cardIdentity(ds, o) != "" {
+		chosen = identified(chosen, GPUIdentity)
+	}
 	return append(rules,
 		Rule{Record: s.At(l), Expr: fmt.Sprintf("max without (source) (%s)", chosen)},
 		Rule{
@@ -143,7 +175,12 @@ func (c *Catalogue) canonical(s *Signal, l model.Level, ds []*Dialect, by []stri
 	count := func(x candidate) string {
 		return fmt.Sprintf("count_over_time((%s)[%s:%s])", x.expr, promDuration(Hysteresis), promDuration(o.interval()))
 	}
-	return selection(cs, strings.Join(slices.Concat(entity(l), by), ", "), read, count)
+	chosen := selection(cs, strings.Join(slices.Concat(entity(l), by), ", "), read, count)
+	// A request for some dialects names cards as all of them do.
+	if known := c.cardIdentity(c.dialects, o); l == model.LevelGPU && known != "" {
+		chosen = identified(chosen, known)
+	}
+	return chosen
 }
 
 // pick finds dialects by name in order of preference; nil names mean all.

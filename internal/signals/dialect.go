@@ -97,6 +97,8 @@ type term struct {
 	needs   []string
 	missing *Reason
 	tmpl    string
+	// merge joins series of one entity that differ in native labels.
+	merge string
 }
 
 // methods is the closed list of how a number comes about.
@@ -189,6 +191,12 @@ func (c *Catalogue) addTerm(d *Dialect, t termFile) error {
 		if x == nil {
 			continue
 		}
+		// What a server counts adds up; of a card, or of means and shares, the
+		// largest stands for all.
+		x.merge = "max"
+		if d.Level() != model.LevelGPU && (s.Operation == "rate" || s.Group == "load") {
+			x.merge = "sum"
+		}
 		if d.terms[s] != nil {
 			return fmt.Errorf("%s is given twice", s.key())
 		}
@@ -250,32 +258,33 @@ func scaled(expr string, by float64) string {
 }
 
 // histogramQuantile reads classic buckets and native histograms of every name
-// a server has used. No observation gives NaN, which >= 0 removes.
+// a server has used; replicas with the old and the new name count together. No
+// observation gives NaN, which >= 0 removes.
 func histogramQuantile(q string, metrics []string) string {
-	var alts []string
-	for _, m := range metrics {
-		alts = append(alts,
-			fmt.Sprintf("histogram_quantile(%s, sum by ($by, le) (rate(%s_bucket{$match}[$window]))) >= 0", q, m),
-			fmt.Sprintf("histogram_quantile(%s, sum by ($by) (rate(%s{$match}[$window]))) >= 0", q, m))
-	}
-	return strings.Join(alts, " or ")
+	return fmt.Sprintf("histogram_quantile(%[1]s, sum by ($by, le) (%[2]s)) >= 0 or histogram_quantile(%[1]s, sum by ($by) (%[3]s)) >= 0",
+		q, anyRate(metrics, "_bucket"), anyRate(metrics, ""))
 }
 
 func histogramMean(metrics []string) string {
+	return fmt.Sprintf("sum by ($by) (%s) / (sum by ($by) (%s) > 0) or histogram_avg(sum by ($by) (%s)) >= 0",
+		anyRate(metrics, "_sum"), anyRate(metrics, "_count"), anyRate(metrics, ""))
+}
+
+// anyRate is the rate of each series under the first of its names that exists.
+func anyRate(metrics []string, suffix string) string {
 	var alts []string
 	for _, m := range metrics {
-		alts = append(alts,
-			fmt.Sprintf("sum by ($by) (rate(%[1]s_sum{$match}[$window])) / (sum by ($by) (rate(%[1]s_count{$match}[$window])) > 0)", m),
-			fmt.Sprintf("histogram_avg(sum by ($by) (rate(%s{$match}[$window]))) >= 0", m))
+		alts = append(alts, fmt.Sprintf("rate(%s%s{$match}[$window])", m, suffix))
 	}
 	return strings.Join(alts, " or ")
 }
 
 // expandBirths replaces births(SELECTOR) by the rate of the selected counters
-// in which a series that is born within the window counts from zero: a labelled
-// counter appears with its first event, which rate alone never sees. A birth
-// counts only on a target that was up a window ago, else every start of scraping
-// would look like a burst.
+// and, beside it under the scratch label sightline_born, what a series that is
+// born within the window was born with: a labelled counter appears with its
+// first event, which rate alone never sees. The caller sums both. A birth counts
+// only on a target that was up a window ago, else every start of scraping would
+// look like a burst.
 func expandBirths(tmpl string) (string, error) {
 	for {
 		i := strings.Index(tmpl, "births(")
@@ -288,7 +297,7 @@ func expandBirths(tmpl string) (string, error) {
 		}
 		m := tmpl[i+len("births(") : i+j+1]
 		born := fmt.Sprintf("((min_over_time(%[1]s[$window]) unless %[1]s offset $window) / $seconds and on (job, instance, scrape_address) (up offset $window == 1))", m)
-		tmpl = tmpl[:i] + fmt.Sprintf("(rate(%[1]s[$window]) + %[2]s or rate(%[1]s[$window]) or %[2]s)", m, born) + tmpl[i+j+2:]
+		tmpl = tmpl[:i] + fmt.Sprintf(`(rate(%s[$window]) or label_replace(%s, "sightline_born", "1", "", ""))`, m, born) + tmpl[i+j+2:]
 	}
 }
 
@@ -301,7 +310,7 @@ var promql = parser.NewParser(parser.Options{})
 func (d *Dialect) check() error {
 	var errs []error
 	try := func(what, tmpl string, l model.Level) {
-		expr := d.expand(tmpl, append(slices.Clone(identity[l]), "gpu"), `sightline_check="1"`, Options{})
+		expr := d.expand(tmpl, append(slices.Clone(identity[l]), "gpu"), `sightline_check="1"`, "max", Options{})
 		e, err := promql.ParseExpr(expr)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w in %s", what, err, expr))

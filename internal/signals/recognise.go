@@ -150,7 +150,7 @@ func (c *Catalogue) Exists(full, dialect string) (string, error) {
 			tmpl += "group by ($by) (" + n + "{$match})"
 		}
 	}
-	return d.expand(tmpl, identity[l], "", Options{}), nil
+	return d.expand(tmpl, identity[l], "", "max", Options{}), nil
 }
 
 // Probe is a query that gives a result when any series in a store was written

@@ -18,6 +18,9 @@ const (
 	InstanceDialect = "sightline_instance_dialect"
 	// GPUInfo is one series for each card: the card's identity.
 	GPUInfo = "sightline_gpu"
+	// GPUIdentity is exactly one series for each card that an exporter sees: the
+	// identity that its canonical series carry.
+	GPUIdentity = "sightline_gpu_identity"
 	// GPUPod says which pods a card is given to: gpu, node, namespace, pod.
 	GPUPod = "sightline_gpu_pod"
 	// EngineGPU says which cards an engine names itself: instance and gpu.
@@ -48,7 +51,7 @@ type relation struct {
 func (c *Catalogue) relations(ds []*Dialect, o Options) []relation {
 	var servers, cards, pods, owns []string
 	for _, d := range ds {
-		presence := d.expand(d.presence, identity[d.Level()], "", o)
+		presence := d.expand(d.presence, identity[d.Level()], "", "max", o)
 		if d.Level() == model.LevelGPU {
 			cards = append(cards, presence)
 		} else {
@@ -56,10 +59,10 @@ func (c *Catalogue) relations(ds []*Dialect, o Options) []relation {
 		}
 		if d.podOfGPU != "" {
 			// vector(1) has no pod: unless drops the cards that no pod has.
-			pods = append(pods, d.expand(d.podOfGPU, identity[model.LevelGPU], "", o)+" unless on (pod) vector(1)")
+			pods = append(pods, d.expand(d.podOfGPU, identity[model.LevelGPU], "", "max", o)+" unless on (pod) vector(1)")
 		}
 		if d.ownsGPU != "" {
-			owns = append(owns, d.expand(d.ownsGPU, append(slices.Clone(engine), "gpu"), "", o))
+			owns = append(owns, d.expand(d.ownsGPU, append(slices.Clone(engine), "gpu"), "", "max", o))
 		}
 	}
 	none := "vector(1) == 0"

@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// joined is a scratch label; it never leaves an expression.
-const joined = "sightline_joined"
+// joined begins the scratch labels; they never leave an expression.
+const joined = "sightline_joined_"
 
 // expand fills a template for a set of canonical labels and moves the native
-// labels of the result to their canonical names.
-func (d *Dialect) expand(tmpl string, by []string, match string, o Options) string {
+// labels of the result to their canonical names. Series that differ in native
+// labels only, as those of two exporters that see one card, become one by the
+// aggregation merge.
+func (d *Dialect) expand(tmpl string, by []string, match, merge string, o Options) string {
 	by = dedupe(append(slices.Clone(by), "simulated"))
 	var native []string
 	for _, l := range by {
@@ -25,7 +27,7 @@ func (d *Dialect) expand(tmpl string, by []string, match string, o Options) stri
 		"$window":  promDuration(w),
 		"$seconds": fmt.Sprint(w.Seconds()),
 	})
-	return d.rename(expr, by)
+	return d.rename(expr, by, merge)
 }
 
 var placeholder = regexp.MustCompile(`\$(by|match|window|seconds)\b`)
@@ -48,8 +50,9 @@ func (d *Dialect) native(label string) []string {
 
 // rename wraps expr so that its native labels get canonical names. Rules apply
 // in the order of the dialect: dcgm first reads gpu as the index and then
-// overwrites it with the UUID.
-func (d *Dialect) rename(expr string, by []string) string {
+// overwrites it with the UUID. Until the last step every series keeps what it
+// differs by, because label_replace fails as a whole when two series meet.
+func (d *Dialect) rename(expr string, by []string, merge string) string {
 	var drop []string
 	for _, r := range d.labels {
 		if !slices.Contains(by, r.To) || len(r.From) == 1 && r.From[0] == r.To {
@@ -62,17 +65,17 @@ func (d *Dialect) rename(expr string, by []string) string {
 			for i, f := range r.From {
 				quoted[i] = fmt.Sprintf("%q", f)
 			}
-			expr = fmt.Sprintf(`label_replace(label_join(%s, %q, "\x1f", %s), %q, "$1", %q, "\x1f*([^\x1f]*).*")`, expr, joined, strings.Join(quoted, ", "), r.To, joined)
-			drop = append(drop, joined)
+			scratch := joined + r.To
+			expr = fmt.Sprintf(`label_replace(label_join(%s, %q, "\x1f", %s), %q, "$1", %q, "\x1f*([^\x1f]*).*")`, expr, scratch, strings.Join(quoted, ", "), r.To, scratch)
+			drop = append(drop, scratch)
 		}
 		drop = append(drop, r.From...)
 	}
-	for _, l := range dedupe(drop) {
-		if !slices.Contains(by, l) {
-			expr = fmt.Sprintf(`label_replace(%s, %q, "", "", "")`, expr, l)
-		}
+	drop = slices.DeleteFunc(dedupe(drop), func(l string) bool { return slices.Contains(by, l) })
+	if len(drop) == 0 {
+		return expr
 	}
-	return expr
+	return fmt.Sprintf("%s without (%s) (%s)", merge, strings.Join(drop, ", "), expr)
 }
 
 // matchers turns canonical label values into native matchers. A label that

@@ -120,6 +120,7 @@ func (a *API) guarded(rt endpoint) http.Handler {
 		bare := ""
 		if rt.path == "/api/v1/write" {
 			bare = "snappy" // remote write is never sent plain
+			h = a.writeV1(h)
 		}
 		h = limitWrite(a.cfg.WriteBodyLimit, bare, a.sourced(h))
 	case asks, bulk:

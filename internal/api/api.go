@@ -71,6 +71,9 @@ type Deps struct {
 
 	// WithSource marks a write's context with its ingest source.
 	WithSource func(ctx context.Context, source string) context.Context
+	// WriteV1 stores a remote write 1.0 message and tells what of it was
+	// refused. Optional: without it one bad sample voids its request.
+	WriteV1 func(ctx context.Context, body []byte) error
 
 	Health     *health.Registry
 	Gatherer   prometheus.Gatherer

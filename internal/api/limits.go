@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sightline/internal/metricstore"
 	"sightline/internal/model"
 )
 
@@ -30,14 +31,19 @@ func limitURL(n int, next http.Handler, refuse func(http.ResponseWriter, *http.R
 	})
 }
 
-// limitForm bounds bodies that are no writes.
-func limitForm(n int64, next http.Handler) http.Handler {
+// limitQueries looks at the text of queries before a parser does, whose time
+// for some of them grows with the square of their length.
+func limitQueries(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength > n {
-			writeTooLarge(w, r, n)
-			return
+		_ = r.ParseForm() // what cannot be read is the next handler's to complain about
+		for _, name := range []string{"query", "match[]"} {
+			for _, text := range r.Form[name] {
+				if err := metricstore.CheckQueryText(text); err != nil {
+					writeProblem(w, r, http.StatusBadRequest, "bad_data", err)
+					return
+				}
+			}
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, n)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -58,7 +64,7 @@ func limitWrite(n int64, bare string, next http.Handler) http.Handler {
 			writeTooLarge(w, r, n)
 			return
 		}
-		body := http.MaxBytesReader(w, r.Body, n)
+		body := http.MaxBytesReader(w, &hurriedBody{r.Body, hurry(w, writePatience)}, n)
 		encoding := r.Header.Get("Content-Encoding")
 		if encoding == "" {
 			encoding = bare

@@ -42,7 +42,7 @@ func TestFormLimit(t *testing.T) {
 	}
 	req := f.request("POST", "/api/v1/query", strings.NewReader(big), "Content-Type", "application/x-www-form-urlencoded")
 	req.ContentLength = -1 // chunked: the length is not known in front
-	if a := f.do(req); a.status != 400 {
+	if a := f.do(req); a.status != 413 || a.env(t).Code != "body_too_large" {
 		t.Errorf("chunked: %d %.200s", a.status, a.body)
 	}
 }

@@ -95,6 +95,13 @@ func (e *explainer) finish() {
 // errors, "line:column: parse error".
 var where = regexp.MustCompile(`(?:^|[ :])(\d+):(\d+): parse error:`)
 
+// costly tells queries that are refused before they run by their words, which
+// are all that the Prometheus API passes on.
+var costly = []struct{ text, code, hint string }{
+	{"a subquery takes more than", "query_too_many_steps", "give it a longer step or a shorter range"},
+	{"the query nests more than", "query_too_complex", "split it, or record parts of it by rules"},
+}
+
 // explain gives an error of the Prometheus API a code, a hint and, for a syntax
 // error, its position.
 func explain(errorType, text string) (code, hint string, pos *position) {
@@ -115,6 +122,11 @@ func explain(errorType, text string) (code, hint string, pos *position) {
 		return "query_too_many_samples", "narrow the selectors or the range", nil
 	case strings.Contains(text, "http: request body too large"):
 		return "body_too_large", "send a smaller body", nil
+	}
+	for _, c := range costly {
+		if strings.Contains(text, c.text) {
+			return c.code, c.hint, nil
+		}
 	}
 	switch errorType {
 	case "bad_data":

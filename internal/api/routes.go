@@ -109,7 +109,7 @@ func (a *API) assemble() http.Handler {
 	h := sameOrigin(mux, a.observe.refuse)
 	h = newHostGuard(a.cfg.Listen, a.cfg.AllowedHosts).wrap(h, a.observe.refuse)
 	h = limitURL(a.cfg.URLLimit, h, a.observe.refuse)
-	return a.observe.recovered(secured(h))
+	return a.observe.recovered(paced(readPatience, secured(h)))
 }
 
 // guarded puts a route's own limits around its handler.
@@ -120,15 +120,21 @@ func (a *API) guarded(rt endpoint) http.Handler {
 		bare := ""
 		if rt.path == "/api/v1/write" {
 			bare = "snappy" // remote write is never sent plain
+			h = a.writeV1(h)
 		}
 		h = limitWrite(a.cfg.WriteBodyLimit, bare, a.sourced(h))
 	case asks, bulk:
-		h = a.gate.wrap(limitForm(a.cfg.FormBodyLimit, h))
-	default:
-		h = limitForm(a.cfg.FormBodyLimit, h)
+		h = a.gate.wrap(h)
+	}
+	if rt.cost == asks || rt.path == "/api/v1/format_query" || rt.path == "/api/v1/parse_query" {
+		h = limitQueries(h)
 	}
 	if rt.cost == light || rt.cost == asks {
 		h = compressed(h)
+	}
+	if rt.cost != write {
+		// Outside the gate: a body that drips in must not hold a query's place.
+		h = received(a.cfg.FormBodyLimit, formPatience, h)
 	}
 	if rt.scope != ScopePublic {
 		h = a.auth.wrap(rt.scope, h)

@@ -216,8 +216,8 @@ func openServer(ctx context.Context, s Settings, reg *prometheus.Registry, h *he
 		Canonical: sv.query, Inventory: sv.query,
 		Targets: sv.targetStatus, RuleSet: sv.ruleStatus, Storage: sv.storageStatus, Ingest: sv.ingestStatus,
 		ConfigText: func() (string, error) { return c.YAML(), nil },
-		WithSource: ingest.WithSource,
-		Health:     h, Gatherer: reg, Registerer: reg, Console: console, Log: s.Log.With("part", "api"),
+		WithSource: ingest.WithSource, WriteV1: sv.guard.WriteV1,
+		Health: h, Gatherer: reg, Registerer: reg, Console: console, Log: s.Log.With("part", "api"),
 	})
 	return sv, err
 }

@@ -58,7 +58,7 @@ func (m *metrics) countError(err error) {
 
 // reasons why samples are refused; each is counted from the start, so that a
 // rate over the first refusal exists.
-var reasons = []string{"timestamp_future", "timestamp_too_old", "out_of_order", "duplicate_timestamp", "exemplar", "exemplar_of_refused_series", "other"}
+var reasons = []string{"timestamp_future", "timestamp_too_old", "out_of_order", "duplicate_timestamp", "invalid_labels", "exemplar", "exemplar_of_refused_series", "other"}
 
 func (m *metrics) dropped() map[string]uint64 {
 	out := map[string]uint64{}

@@ -42,6 +42,7 @@ type Store struct {
 	metrics *metrics
 	locker  *tsdbutil.DirLocker
 	engine  *promql.Engine
+	costs   *costEngine
 	proxy   *registryProxy
 
 	// mu guards gen. Readers hold it only for the instant in which they join a
@@ -165,6 +166,8 @@ func open(ctx context.Context, c Config, log *slog.Logger, reg prometheus.Regist
 		Parser:                   parser.NewParser(parser.Options{}),
 	})
 
+	s.costs = &costEngine{next: s.engine, parse: parser.NewParser(parser.Options{}), subqueryStep: c.SubqueryStep, maxSteps: int64(max(1, c.QueryMaxSamples/samplesPerStep))}
+
 	s.watchDiskOnce()
 	s.done.Add(1)
 	go s.watchDisk()
@@ -173,7 +176,7 @@ func open(ctx context.Context, c Config, log *slog.Logger, reg prometheus.Regist
 }
 
 // Engine is the PromQL engine with the store's limits.
-func (s *Store) Engine() promql.QueryEngine { return s.engine }
+func (s *Store) Engine() promql.QueryEngine { return s.costs }
 
 // Queryable reads samples and chunks. It stays valid while the store re-opens
 // its files underneath.

@@ -18,7 +18,7 @@ import (
 // the codes query_invalid, query_timeout, query_cancelled,
 // query_too_many_samples, query_histogram_result or query_failed.
 func (s *Store) QueryInstant(ctx context.Context, expr string, at time.Time) ([]model.Series, error) {
-	q, err := s.engine.NewInstantQuery(ctx, s.Queryable(), nil, expr, at)
+	q, err := s.costs.NewInstantQuery(ctx, s.Queryable(), nil, expr, at)
 	if err != nil {
 		return nil, queryProblem(expr, err)
 	}
@@ -52,7 +52,7 @@ func (s *Store) QueryRange(ctx context.Context, expr string, r model.TimeRange, 
 	if step < time.Millisecond {
 		return nil, &model.Problem{Code: "query_invalid", Text: fmt.Sprintf("the step of a range query is %s", step), Hint: "give a step of a millisecond or more"}
 	}
-	q, err := s.engine.NewRangeQuery(ctx, s.Queryable(), nil, expr, r.Start, r.End, step)
+	q, err := s.costs.NewRangeQuery(ctx, s.Queryable(), nil, expr, r.Start, r.End, step)
 	if err != nil {
 		return nil, queryProblem(expr, err)
 	}

@@ -135,5 +135,5 @@ func (p *addressPolicy) checkHost(host string) error {
 			return nil
 		}
 	}
-	return &model.Problem{Code: "target_link_local", Text: fmt.Sprintf("address %s is link-local", addr), Hint: "cloud machines keep credentials on such addresses; list it under allow_link_local if you mean it"}
+	return &model.Problem{Code: "target_link_local", Text: fmt.Sprintf("address %s is link-local", addr), Hint: "cloud machines keep credentials on such addresses; list it under scrape.allow_addresses if you mean it"}
 }

@@ -83,6 +83,9 @@ func TestClassifyNeverLeavesATargetWithoutACode(t *testing.T) {
 		{errors.New("body size limit exceeded"), "target_body_too_large"},
 		{errors.New("dial tcp: lookup nobody: no such host"), "target_unreachable"},
 		{errors.New("x509: certificate signed by unknown authority"), "target_tls"},
+		{errors.New("unexpected data after # EOF"), "target_not_exposition"},
+		{errors.New("data does not end with # EOF"), "target_truncated"},
+		{errors.New(`invalid UTF-8 label value: "\xff"`), "target_not_exposition"},
 		{errors.New("something nobody has seen"), "target_failed"},
 		{&model.Problem{Code: "target_link_local", Text: "no"}, "target_link_local"},
 	} {

@@ -199,15 +199,18 @@ func classify(id string, err error) *model.Problem {
 		return problem("target_http_status", "answered with "+status, hint)
 	case says("body size limit exceeded"):
 		return problem("target_body_too_large", "sent a larger body than allowed; the scrape was thrown away", "expose less, or raise the body size limit for this target")
-	case errors.Is(err, io.ErrUnexpectedEOF), says("unexpected EOF", "insufficient length of buffer"):
+	case errors.Is(err, io.ErrUnexpectedEOF), says("unexpected EOF", "insufficient length of buffer", "does not end with # EOF"):
 		return problem("target_truncated", "closed the connection in the middle of its answer; a scrape is stored whole or not at all", "look into the target's log; a proxy in between may cut long answers")
 	case says("tls:", "x509:", "server gave HTTP response to HTTPS client", "malformed HTTP response"):
 		return problem("target_tls", "does not speak the expected protocol or its certificate is not trusted: "+words, "check http or https in the URL and the certificate")
+	case says("after # EOF"):
+		// The parser's words for OpenMetrics, not the end of a connection.
+		return unreadable(id, words)
 	case errors.As(err, &netErr), says("connection refused", "no such host", "connection reset", "EOF"):
 		return problem("target_unreachable", "cannot be reached: "+words, "check that the server runs and that address and port are right")
 	case says(`"<"`, `got "<`, "text/html"):
 		return problem("target_not_exposition", "answered with a web page, not with metrics", "check the path; most servers use /metrics")
-	case says("while parsing", "parse", "invalid metric", "expected", "proto", "wire", "content type", "Content-Type"):
+	case says("while parsing", "parse", "invalid UTF-8", "invalid metric", "expected", "proto", "wire", "content type", "Content-Type"):
 		return unreadable(id, words)
 	}
 	return problem("target_failed", "failed: "+words, "")

@@ -52,7 +52,7 @@ export const faults = {
   "code.target_out_of_order.text": "The target sends samples older than those stored.",
   "code.target_out_of_order.remedy": "Stop the exporter from setting timestamps.",
   "code.target_link_local.text": "The target's address is link-local.",
-  "code.target_link_local.remedy": "List it under allow_link_local if you mean it.",
+  "code.target_link_local.remedy": "List it under scrape.allow_addresses if you mean it.",
   "code.target_tls.text": "The target's TLS failed.",
   "code.target_tls.remedy": "Check its certificate and the CA configured here.",
   "code.target_failed.text": "The scrape failed.",

@@ -52,7 +52,7 @@ export const faults: Record<keyof typeof en, string> = {
   "code.target_out_of_order.text": "抓取目标发送的样本早于已存储的样本。",
   "code.target_out_of_order.remedy": "请让导出器不要自行设置时间戳。",
   "code.target_link_local.text": "抓取目标的地址是链路本地地址。",
-  "code.target_link_local.remedy": "若确有需要，请将其列入 allow_link_local。",
+  "code.target_link_local.remedy": "若确有需要，请将其列入 scrape.allow_addresses。",
   "code.target_tls.text": "与抓取目标的 TLS 连接失败。",
   "code.target_tls.remedy": "请检查其证书以及此处配置的 CA。",
   "code.target_failed.text": "抓取失败。",

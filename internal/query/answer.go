@@ -79,6 +79,9 @@ type NowRow struct {
 	// Stale is true when the newest sample is older than four rule intervals.
 	Stale     bool `json:"stale"`
 	Simulated bool `json:"simulated,omitempty"`
+	// Warming is true while an instance of the row has been known for less than
+	// the window of rates: rates still read too low.
+	Warming bool `json:"warming,omitempty"`
 }
 
 // NowAnswer is one row per model and service.

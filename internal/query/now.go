@@ -26,6 +26,8 @@ type rowFacts struct {
 	gpus                          map[string]bool
 	ambiguous                     bool
 	live                          bool
+	// warming is true while an instance has not been seen for a whole window.
+	warming bool
 }
 
 // Now answers one row per model and service. Rows of models that were there
@@ -50,9 +52,15 @@ func (q *Query) Now(ctx context.Context, req NowRequest) (NowAnswer, error) {
 		s     snapshot
 		seen  []model.Series
 		spark grid
+		young []model.Series
 	)
 	q.each(
 		func() { s = q.snap(ctx, a, nowSignals, at) },
+		func() {
+			var err error
+			young, err = q.store.QueryInstant(ctx, fmt.Sprintf("%[1]s unless %[1]s offset %[2]ds", signals.InstanceDialect, int(q.window().Seconds())), at)
+			a.note("which instances are new", err)
+		},
 		func() {
 			// The last point is now and not the last full step: a server that
 			// was started half a minute ago has something to show.
@@ -75,6 +83,11 @@ func (q *Query) Now(ctx context.Context, req NowRequest) (NowAnswer, error) {
 		return ans, err
 	}
 	rows := q.rows(s, seen, req.Filter)
+	for _, x := range young {
+		if f := rows[keyOf(x.Labels, id)]; f != nil {
+			f.warming = true
+		}
+	}
 	idx := map[string]map[string]model.Series{}
 	for _, n := range nowSignals {
 		idx[n] = s.index(q, n)
@@ -229,6 +242,14 @@ func (q *Query) row(ctx context.Context, s *snapshot, idx map[string]map[string]
 		return mean
 	}
 	row.RequestRate = cell("model:requests:rate")
+	if f.warming {
+		// PromQL divides what it saw by the whole window; ratios, means and
+		// quantiles are right from the second sample on.
+		row.Warming = true
+		if row.RequestRate.Value != nil {
+			row.RequestRate.Reason = &Reason{Code: "window_filling", Text: fmt.Sprintf("an instance is known for less than the window of %s over which rates are taken: the rate still reads too low", q.window()), Remedy: "wait until the window is full"}
+		}
+	}
 	row.ErrorRatio = cell("model:errors:ratio")
 	row.LatencyP50 = orMean(cell("model:request_latency_seconds:p50"), mean)
 	row.LatencyP99 = orMean(cell("model:request_latency_seconds:p99"), mean)
@@ -293,6 +314,9 @@ func (q *Query) gpuCells(ctx context.Context, s *snapshot, idx map[string]map[st
 		row.GPUMemory.Value, row.GPUMemory.Reason = nil, q.noGPU(ctx, s, "gpu:memory_used_bytes:last", f)
 	}
 }
+
+// window is over which rates are taken.
+func (q *Query) window() time.Duration { return signals.WindowOf(q.o.Signals) }
 
 func (q *Query) noGPU(ctx context.Context, s *snapshot, full string, f *rowFacts) *Reason {
 	switch {

@@ -154,6 +154,32 @@ func TestNowOverNativeSeries(t *testing.T) {
 	}
 }
 
+// The rate of an instance that is known for less than the window reads too low,
+// and the row says so.
+func TestNowSaysWhenARateIsStillFilling(t *testing.T) {
+	for _, tc := range []struct {
+		known   time.Duration
+		warming bool
+	}{{20 * time.Second, true}, {5 * time.Minute, false}} {
+		f := setup(t, "triton")
+		for d := time.Duration(0); d <= tc.known; d += 5 * time.Second {
+			f.add(t0.Add(d), 1, signals.DialectEvaluated, "dialect", "triton")
+			f.add(t0.Add(d), 7, "model:requests:rate", "service", "s", "model", "m")
+			f.add(t0.Add(d), 1, signals.InstanceDialect, "service", "s", "model", "m", "version", "1", "instance", "i", "node", "n", "dialect", "triton")
+		}
+		f.commit()
+		ans, err := f.q.Now(t.Context(), query.NowRequest{At: t0.Add(tc.known), Window: 5 * time.Minute, Points: 10})
+		if err != nil || len(ans.Rows) != 1 {
+			t.Fatalf("%+v %v", ans, err)
+		}
+		r := ans.Rows[0]
+		said := r.RequestRate.Reason != nil && r.RequestRate.Reason.Code == "window_filling"
+		if r.Warming != tc.warming || said != tc.warming || r.RequestRate.Value == nil {
+			t.Errorf("known for %s: %+v", tc.known, r)
+		}
+	}
+}
+
 // A model that is gone stays as a stale row, without numbers.
 func TestNowKeepsRowsThatWent(t *testing.T) {
 	f := setup(t, "triton")

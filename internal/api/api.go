@@ -92,6 +92,7 @@ type API struct {
 	deps    Deps
 	auth    *authenticator
 	gate    *gate
+	room    *room
 	observe *observer
 	fed     *federation
 	console *console
@@ -127,6 +128,7 @@ func New(cfg Config, deps Deps) (*API, error) {
 		cfg: cfg, deps: deps, now: deps.Now, started: deps.Now(),
 		auth:    &authenticator{keys: keys, sessions: newSessions(cfg.SessionLife, deps.Now)},
 		gate:    newGate(cfg.QueryConcurrency, cfg.QueryWait, deps.Registerer),
+		room:    newRoom(cfg.WriteBodyLimit, cfg.QueryWait),
 		observe: newObserver(deps.Registerer, deps.Log),
 		fed:     newFederation(deps.Queryable, cfg.LookbackDelta, cfg.QueryTimeout, deps.Now, deps.Registerer, deps.Log),
 		metrics: metricsHandler(deps.Gatherer, deps.Log),

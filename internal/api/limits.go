@@ -58,7 +58,7 @@ func writeTooLarge(w http.ResponseWriter, r *http.Request, n int64) {
 // decompression, so that a small body that unpacks to gigabytes is refused
 // before it is unpacked: snappy says its length in front, gzip is unpacked here
 // under the limit.
-func limitWrite(n int64, bare string, next http.Handler) http.Handler {
+func limitWrite(n int64, bare string, m *room, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > n {
 			writeTooLarge(w, r, n)
@@ -69,6 +69,7 @@ func limitWrite(n int64, bare string, next http.Handler) http.Handler {
 		if encoding == "" {
 			encoding = bare
 		}
+		var need int64
 		switch encoding {
 		case "gzip":
 			plain, err := gunzip(body, n)
@@ -82,20 +83,52 @@ func limitWrite(n int64, bare string, next http.Handler) http.Handler {
 			}
 			r.Header.Del("Content-Encoding")
 			r.Header.Del("Content-Length")
-			r.ContentLength = int64(len(plain))
+			r.ContentLength, need = int64(len(plain)), int64(len(plain))
 			r.Body = io.NopCloser(bytes.NewReader(plain))
 		case "snappy":
 			br := bufio.NewReader(body)
 			head, _ := br.Peek(binary.MaxVarintLen64)
-			if size, used := binary.Uvarint(head); used > 0 && size > uint64(n) {
+			size, used := binary.Uvarint(head)
+			if used > 0 && size > uint64(n) {
 				writeTooLarge(w, r, n)
 				return
 			}
+			need = int64(size)
 			r.Body = readCloser{br, body}
 		default:
 			r.Body = body
 		}
+		if encoding != "gzip" {
+			// Read whole before it takes room: one that drips in must not hold any.
+			b, err := io.ReadAll(r.Body)
+			if err != nil {
+				writeUnread(w, r, err)
+				return
+			}
+			need = max(need, int64(len(b)))
+			r.Body = io.NopCloser(bytes.NewReader(b))
+		}
+		leave, ok := m.enter(r.Context(), need)
+		if !ok {
+			m.refuse(w, r)
+			return
+		}
+		defer leave()
 		next.ServeHTTP(w, r)
+	})
+}
+
+// writeUnread answers a body that did not arrive. Unless it was too large that
+// is not the samples' fault, so the sender must not drop them.
+func writeUnread(w http.ResponseWriter, r *http.Request, err error) {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		writeTooLarge(w, r, large.Limit)
+		return
+	}
+	w.Header().Set("Connection", "close")
+	writeProblem(w, r, http.StatusServiceUnavailable, "unavailable", &model.Problem{
+		Code: "body_too_slow", Text: "the body did not arrive whole within " + writePatience.String(), Hint: "send it again, in smaller batches", Err: err,
 	})
 }
 

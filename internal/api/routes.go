@@ -122,7 +122,7 @@ func (a *API) guarded(rt endpoint) http.Handler {
 			bare = "snappy" // remote write is never sent plain
 			h = a.writeV1(h)
 		}
-		h = limitWrite(a.cfg.WriteBodyLimit, bare, a.sourced(h))
+		h = limitWrite(a.cfg.WriteBodyLimit, bare, a.room, a.sourced(h))
 	case asks, bulk:
 		h = a.gate.wrap(h)
 	}

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -28,10 +26,6 @@ func (a *API) writeV1(next http.Handler) http.Handler {
 		switch model.CodeOf(err) {
 		case "":
 			w.WriteHeader(http.StatusNoContent)
-		case "body_too_large":
-			writeProblem(w, r, http.StatusRequestEntityTooLarge, "bad_data", err)
-		case "body_too_slow":
-			writeProblem(w, r, http.StatusServiceUnavailable, "unavailable", err)
 		case "samples_refused", "body_invalid":
 			writeProblem(w, r, http.StatusBadRequest, "bad_data", err)
 		default:
@@ -59,13 +53,8 @@ func encodedSnappy(h http.Header) bool {
 // takeV1 unpacks a body that limitWrite has found small enough.
 func (a *API) takeV1(r *http.Request) error {
 	packed, err := io.ReadAll(r.Body)
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return &model.Problem{Code: "body_too_large", Text: fmt.Sprintf("the body is larger than %d bytes", large.Limit), Hint: "send smaller batches, or raise ingest.body_size_limit"}
-	case err != nil:
-		// Not the samples' fault, so the sender must not drop them.
-		return &model.Problem{Code: "body_too_slow", Text: "the body did not arrive whole within " + writePatience.String(), Hint: "send it again, in smaller batches", Err: err}
+	if err != nil {
+		return err
 	}
 	if n, err := snappy.DecodedLen(packed); err != nil || int64(n) > a.cfg.WriteBodyLimit {
 		return &model.Problem{Code: "body_invalid", Text: "the body is not compressed with snappy", Hint: "send prometheus.WriteRequest, compressed with snappy"}

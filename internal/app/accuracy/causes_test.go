@@ -1,6 +1,7 @@
 package accuracy
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -16,46 +17,64 @@ type phase struct {
 	crowd                         float64 // seconds, see allowance
 }
 
+// tries is how often the whole is measured on a crowded machine before it counts
+// as failed; a quiet machine gets one try.
+const tries = 3
+
 // Queue and compute are measured apart: what adds waiting must move the one and
 // leave the other alone, and what adds work the reverse. Batches of one keep the
-// work of a request the same at any load.
+// work of a request the same at any load, and several views an image make it
+// long beside the half millisecond that a woken thread may be late.
 func TestAccuracyOfQueueAndComputeApart(t *testing.T) {
-	const window = 10 * second
+	const window = 12 * second
 	d := start(t, options{
 		window: window,
 		models: []vision.ModelConfig{{
 			Name: imageModel, Seed: 7, MaxBatchSize: 1,
-			Versions: []vision.VersionConfig{{Version: "1", Width: 1.6}, {Version: "2", Width: 2}},
+			Versions: []vision.VersionConfig{{Version: "1", Width: 1.6, Cost: 3}, {Version: "2", Width: 1.6, Cost: 6}},
 		}},
 		vision: loadgen.VisionPlan{
-			Traffic:  loadgen.Traffic{Rate: 32, Arrivals: loadgen.ArrivalPoisson},
+			Traffic:  loadgen.Traffic{Rate: 14, Arrivals: loadgen.ArrivalPoisson},
 			Versions: []loadgen.Choice[string]{{Value: "1", Weight: 1}},
 		},
 	})
-	of := labels{"service": "vision", "model": imageModel}
-	measure := func(change loadgen.Mix, rate float64) phase {
-		if err := d.load.SetMix("vision", change); err != nil {
-			t.Fatal(err)
+	for try := 1; ; try++ {
+		r, quiet := d.apart(window)
+		if r.bad == 0 || quiet || try == tries {
+			r.done()
+			return
 		}
-		if err := d.load.SetRate("vision", rate); err != nil {
-			t.Fatal(err)
-		}
-		waitUntil(t, time.Now().Add(window+1500*time.Millisecond))
-		at := time.Now()
-		get := func(name string) float64 { return d.canonical("model:"+name+":mean", at, of) }
-		logged := d.log(model.TimeRange{Start: at.Add(-window), End: at}, ofPlan("vision"))
-		crowd, _ := d.allowance(logged)
-		return phase{
-			logged: logged, crowd: crowd,
-			queue: get("queue_latency_seconds"), input: get("compute_input_seconds"), compute: get("compute_latency_seconds"), output: get("compute_output_seconds"),
-		}
+		t.Logf("try %d on a crowded machine had %d values outside their tolerance:\n%s", try, r.bad, strings.Join(r.lines, "\n"))
 	}
-	two := measure(loadgen.Mix{}, 1)
-	one := measure(loadgen.Mix{Targets: []float64{1, 0}}, 1)
-	// A sixth of the load leaves the instances nearly free of queues.
-	fast := measure(loadgen.Mix{Targets: []float64{1, 1}}, .16)
-	slow := measure(loadgen.Mix{Versions: []loadgen.Choice[string]{{Value: "2", Weight: 1}}}, .16)
+}
 
+// apart measures two instances, one instance and both versions side by side, and
+// says whether the machine was quiet throughout.
+func (d *demo) apart(window time.Duration) (r *report, quiet bool) {
+	t := d.t
+	t.Helper()
+	measure := func(change loadgen.Mix, rate float64, version string) phase {
+		if change.Targets != nil || change.Versions != nil {
+			if err := d.load.SetMix("vision", change); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.load.SetRate("vision", rate); err != nil {
+				t.Fatal(err)
+			}
+			waitUntil(t, time.Now().Add(window+1500*time.Millisecond))
+		}
+		return d.phase(time.Now(), window, version)
+	}
+	first := []loadgen.Choice[string]{{Value: "1", Weight: 1}}
+	two := measure(loadgen.Mix{Targets: []float64{1, 1}, Versions: first}, 1, "1")
+	one := measure(loadgen.Mix{Targets: []float64{1, 0}, Versions: first}, 1, "1")
+	// A fifth of the load leaves the instances nearly free of queues. Both versions
+	// run in one window, so that whatever else the machine does meets them alike.
+	fast := measure(loadgen.Mix{Targets: []float64{1, 1}, Versions: []loadgen.Choice[string]{{Value: "1", Weight: 1}, {Value: "2", Weight: 1}}}, .2, "1")
+	slow := measure(loadgen.Mix{}, 0, "2")
+
+	r = &report{t: t}
+	quiet = true
 	for _, p := range []struct {
 		name string
 		phase
@@ -65,25 +84,36 @@ func TestAccuracyOfQueueAndComputeApart(t *testing.T) {
 		if p.logged.Errors > 0 || p.logged.Dropped > 0 {
 			t.Errorf("%s: %d errors, %d dropped", p.name, p.logged.Errors, p.logged.Dropped)
 		}
-	}
-	r := &report{t: t}
-	for name, p := range map[string]phase{"two instances": two, "one instance": one, "version 1": fast, "version 2": slow} {
+		quiet = quiet && p.crowd == 0
 		sum := p.queue + p.input + p.compute + p.output + p.logged.Phases["receive"].Mean + d.way(p.logged.Window)
-		r.within(name+": queue + input + compute + output + transfers = end to end", sum, p.logged.Latency.Mean, .02, max(p.crowd, 3e-4))
+		r.within(p.name+": queue + input + compute + output + transfers = end to end", sum, p.logged.Latency.Mean, .02, max(p.crowd, 3e-4))
 	}
 	same := .1
-	if two.crowd > 0 || one.crowd > 0 {
+	if !quiet {
 		same = .25 // two instances at once get less of crowded cores than one
 	}
-	r.between("half the instances: queue grows", one.queue/two.queue, 1.5, 100)
+	r.between("half the instances: queue grows", one.queue/two.queue, 1.5, 1000)
 	r.within("half the instances: compute stays", one.compute, two.compute, same, 0)
 	r.within("half the instances: input stays", one.input, two.input, .1, 1e-3)
 	r.within("half the instances: output stays", one.output, two.output, .1, 1e-3)
-	// Version 2 has a quarter more channels: (2/1.6)² times the work in the
-	// convolutions that dominate.
-	r.between("slower version: compute grows", slow.compute/fast.compute, 1.2, 2.2)
-	r.within("slower version: queue stays", slow.queue, fast.queue, .1, .001)
+	// Version 2 looks at each image six times instead of three.
+	r.between("slower version: compute grows", slow.compute/fast.compute, 1.5, 2.6)
 	r.within("slower version: input stays", slow.input, fast.input, .1, 1e-3)
 	r.within("slower version: output stays", slow.output, fast.output, .1, 1e-3)
-	r.done()
+	// Whoever meets a busy instance waits for it, whichever version it asked for.
+	r.within("slower version: queue stays", slow.queue, fast.queue, .1, .4*slow.compute)
+	return r, quiet
+}
+
+// phase reads one version's canonical values and log over the window before at.
+func (d *demo) phase(at time.Time, window time.Duration, version string) phase {
+	d.t.Helper()
+	of := labels{"service": "vision", "model": imageModel, "version": version}
+	get := func(name string) float64 { return d.canonical("model:"+name+":mean", at, of, "version") }
+	logged := d.log(model.TimeRange{Start: at.Add(-window), End: at}, func(r *loadgen.Record) bool { return ofPlan("vision")(r) && r.Version == version })
+	crowd, _ := d.allowance(logged)
+	return phase{
+		logged: logged, crowd: crowd,
+		queue: get("queue_latency_seconds"), input: get("compute_input_seconds"), compute: get("compute_latency_seconds"), output: get("compute_output_seconds"),
+	}
 }

@@ -24,7 +24,7 @@ build: web ## build bin/sightline and bin/sightline-agent with the console insid
 	$(call say,building the binaries (the first time takes some minutes; packages are listed as they are done))
 	@scripts/need go
 	@mkdir -p bin
-	go build -v $(GOFLAGS_BUILD) -o bin/ ./cmd/sightline ./cmd/sightline-agent 2> >(awk '{n++; if (n % 25 == 0 || /sightline/) printf "   %d packages, now %s\n", n, $$0; fflush()}' >&2)
+	@go build -v $(GOFLAGS_BUILD) -o bin/ ./cmd/sightline ./cmd/sightline-agent 2> >(awk '{n++; if (n % 25 == 0 || /sightline/) printf "   %d packages, now %s\n", n, $$0; fflush()}' >&2)
 	@ls -lh bin | awk 'NR>1{print "   " $$NF, $$5}'
 
 .PHONY: run
@@ -35,6 +35,7 @@ run: build ## start the demo: real engines, real load, live console
 web/node_modules/.done: web/package.json web/package-lock.json
 	$(call say,installing the console's packages)
 	@scripts/need node
+	@echo '   about 300 packages, half a minute to two'
 	@cd web && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 

@@ -28,7 +28,7 @@ type cli struct {
 	Target    []string         `help:"Exposition to scrape, repeatable." placeholder:"[SERVICE=]URL"`
 	Config    string           `help:"Configuration file; its section scrape is used." placeholder:"FILE" type:"path"`
 	Interval  config.Duration  `help:"How often targets are scraped (default 5s)." placeholder:"DURATION"`
-	Listen    string           `help:"Loopback address of the agent's own metrics." default:"127.0.0.1:7071" placeholder:"HOST:PORT"`
+	Listen    string           `help:"Loopback address of the agent's own metrics (default 127.0.0.1:7071)." default:"127.0.0.1:7071" placeholder:"HOST:PORT"`
 	LogLevel  string           `help:"Log level: debug, info, warn or error." default:"info"`
 	LogFormat string           `help:"Log format: text or json." default:"text"`
 	Version   kong.VersionFlag `help:"Print the version."`
@@ -40,8 +40,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	var c cli
 	status := -1
-	p, err := kong.New(&c, kong.Name("sightline-agent"), kong.Description("Scrapes what runs beside it and sends it to a Sightline server."),
-		kong.Writers(stdout, stderr), kong.Exit(func(s int) { status = s }), kong.Vars{"version": "sightline-agent " + version})
+	p, err := newParser(&c, stdout, stderr, func(s int) { status = s })
 	if err == nil {
 		_, err = p.Parse(args)
 	}
@@ -59,6 +58,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+func newParser(c *cli, stdout, stderr io.Writer, exit func(int)) (*kong.Kong, error) {
+	return kong.New(c, kong.Name("sightline-agent"), kong.Description("Scrapes what runs beside it and sends it to a Sightline server."),
+		kong.Writers(stdout, stderr), kong.Exit(exit), kong.Vars{"version": "sightline-agent " + version})
 }
 
 func start(ctx context.Context, c cli, stdout, stderr io.Writer) error {

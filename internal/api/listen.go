@@ -32,11 +32,11 @@ func CheckListen(addr string, tls, tokens, insecure bool) error {
 		missing = append(missing, "TLS")
 	}
 	if !tokens {
-		missing = append(missing, "a token")
+		missing = append(missing, "token")
 	}
 	return &model.Problem{
 		Code: "listen_open",
-		Text: fmt.Sprintf("listen address %q can be reached from other machines and has not %s", addr, strings.Join(missing, " and ")),
+		Text: fmt.Sprintf("listen address %q can be reached from other machines and has no %s", addr, strings.Join(missing, " and no ")),
 		Hint: "listen on 127.0.0.1, or configure tls and tokens, or accept the risk with --insecure-listen",
 	}
 }

@@ -159,7 +159,7 @@ func Load(path string) (Config, error) {
 	if err != nil {
 		code, hint := "config_unreadable", "check the path and its permissions"
 		if errors.Is(err, fs.ErrNotExist) {
-			code, hint = "config_missing", "give the path of a sightline.yaml with --config, or leave the flag out to run with defaults"
+			code, hint = "config_missing", "give the path of a sightline.yaml; without one the defaults are used"
 		}
 		return c, &model.Problem{Code: code, Text: fmt.Sprintf("configuration file %s cannot be read", path), Hint: hint, Err: err}
 	}

@@ -51,7 +51,7 @@ func TestCheckListen(t *testing.T) {
 		wantCode(t, CheckListen(c.addr, c.tls, c.tokens, c.insecure), c.code)
 	}
 	err := CheckListen("0.0.0.0:7070", true, false, false)
-	if s := err.Error(); !strings.Contains(s, "a token") || strings.Contains(s, "TLS and") {
+	if s := err.Error(); !strings.Contains(s, "no token") || strings.Contains(s, "TLS and") {
 		t.Errorf("the sentence does not say what is missing: %s", s)
 	}
 }

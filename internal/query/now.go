@@ -323,8 +323,16 @@ func (q *Query) noGPU(ctx context.Context, s *snapshot, full string, f *rowFacts
 	case len(f.gpus) > 0:
 		return q.why(ctx, full, q.active(), nil, s.at)
 	case f.ambiguous:
-		return &Reason{Code: "gpu_owner_ambiguous", Text: "several servers run on the node and nothing says which of them uses the card", Remedy: "give dcgm-exporter its Kubernetes mapping, or name the card in the target's configuration"}
+		return ownerAmbiguous()
 	}
+	return ownerUnknown()
+}
+
+func ownerAmbiguous() *Reason {
+	return &Reason{Code: "gpu_owner_ambiguous", Text: "several servers run on the node and nothing says which of them uses the card", Remedy: "give dcgm-exporter its Kubernetes mapping, or name the card in the target's configuration"}
+}
+
+func ownerUnknown() *Reason {
 	return &Reason{Code: "gpu_unknown", Text: "no GPU is known to serve this model", Remedy: "scrape dcgm-exporter of the node that the server runs on"}
 }
 

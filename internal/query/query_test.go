@@ -154,6 +154,29 @@ func TestNowOverNativeSeries(t *testing.T) {
 	}
 }
 
+// When nothing says whose card it is, the reason is that and not a lack of traffic.
+func TestSeriesSaysWhenACardHasNoKnownOwner(t *testing.T) {
+	for code, candidates := range map[string]float64{"gpu_owner_ambiguous": 2, "gpu_unknown": 0} {
+		f := setup(t, "triton")
+		for d := time.Duration(0); d <= time.Minute; d += 5 * time.Second {
+			f.add(t0.Add(d), 1, signals.DialectEvaluated, "dialect", "triton")
+			f.add(t0.Add(d), 1, signals.InstanceDialect, "service", "s", "model", "m", "instance", "i", "node", "n", "dialect", "triton")
+			f.add(t0.Add(d), 0.5, "gpu:busy:ratio", "gpu", "GPU-9", "node", "n")
+			if candidates > 0 {
+				f.add(t0.Add(d), candidates, signals.GPUOwnerCandidates, "gpu", "GPU-9", "node", "n")
+			}
+		}
+		f.commit()
+		ans, err := f.q.Series(t.Context(), query.SeriesRequest{Signals: []string{"gpu:busy:ratio"}, From: t0, To: t0.Add(time.Minute), Filter: query.Filter{Service: "s", Model: "m"}})
+		if err != nil || len(ans.Signals) != 1 {
+			t.Fatalf("%+v %v", ans, err)
+		}
+		if g := ans.Signals[0]; g.Absent == nil || g.Absent.Code != code || len(g.Series) != 0 {
+			t.Errorf("want %s: %+v", code, g)
+		}
+	}
+}
+
 // The rate of an instance that is known for less than the window reads too low,
 // and the row says so.
 func TestNowSaysWhenARateIsStillFilling(t *testing.T) {

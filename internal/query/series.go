@@ -88,11 +88,13 @@ type scope struct {
 	owners map[string][]string
 	// cards are the cards of an instance.
 	cards map[string][]string
+	// nodes are where the filtered entities run.
+	nodes map[string]bool
 }
 
 // scope reads the relations over the window.
 func (q *Query) scope(ctx context.Context, f Filter, r model.TimeRange) (scope, error) {
-	sc := scope{filter: f, owners: map[string][]string{}, cards: map[string][]string{}}
+	sc := scope{filter: f, owners: map[string][]string{}, cards: map[string][]string{}, nodes: map[string]bool{}}
 	read := func(name string) ([]model.Series, error) {
 		w := max(r.Duration(), 5*time.Minute).Round(time.Second)
 		got, err := q.store.QueryInstant(ctx, fmt.Sprintf("last_over_time(%s[%ds])", name, int(w.Seconds())), r.End)
@@ -110,6 +112,7 @@ func (q *Query) scope(ctx context.Context, f Filter, r model.TimeRange) (scope, 
 	for _, x := range dialects {
 		if has(x.Labels, in) {
 			instances[x.Labels["instance"]] = true
+			sc.nodes[within(x, "node")] = true
 			speak[x.Labels["dialect"]] = true
 		}
 	}
@@ -141,6 +144,11 @@ func (q *Query) signal(ctx context.Context, full string, req SeriesRequest, sc s
 	}
 	dialects := q.dialectsFor(out.Level, sc)
 	match, _ := req.Filter.labels(model.Level(out.Level))
+	if out.Level == string(model.LevelGPU) && sc.gpus != nil && len(sc.gpus) == 0 {
+		// The signal may well be there; what is missing is whose card it is.
+		out.Absent = q.noOwner(ctx, sc, r.End)
+		return out, nil
+	}
 	reason := q.why(ctx, full, dialects, match, r.End)
 	if mean := q.substituteFor(full); mean != "" {
 		sub, err := q.exact(ctx, mean, req.By, sc, r, step)
@@ -155,6 +163,19 @@ func (q *Query) signal(ctx context.Context, full string, req SeriesRequest, sc s
 	}
 	out.Absent = reason
 	return out, nil
+}
+
+// noOwner says why no card is known for the filtered entities.
+func (q *Query) noOwner(ctx context.Context, sc scope, at time.Time) *Reason {
+	got, err := q.store.QueryInstant(ctx, signals.GPUOwnerCandidates+" > 1", at)
+	if err == nil {
+		for _, x := range got {
+			if sc.nodes[within(x, "node")] {
+				return ownerAmbiguous()
+			}
+		}
+	}
+	return ownerUnknown()
 }
 
 func (q *Query) dialectsFor(level string, sc scope) []string {

@@ -21,7 +21,7 @@ func main() {
 	pairs := flag.Int("pairs", 7, "interleaved pairs for ingest")
 	soak := flag.Duration("rss-for", 4*time.Minute, "how long 20,000 series are kept active")
 	flag.Parse()
-	fmt.Printf("Measured %s on %s.\n\nCommand: `scripts/bench %s`\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), machine(), strings.Join(os.Args[1:], " "))
+	fmt.Printf("Measured %s on %s. Command: `scripts/bench`, budgets %s.\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), machine(), *only)
 	for _, name := range strings.Split(*only, ",") {
 		var err error
 		switch name {

@@ -1,7 +1,7 @@
 export const explore = {
   "explore.title": "Explore",
   "explore.editor": "PromQL expression",
-  "explore.hint": "A PromQL expression; Enter runs it, Shift+Enter makes a new line",
+  "explore.hint": "A PromQL expression; Enter runs it, Tab completes, Shift+Enter makes a new line",
   "explore.run": "Run",
   "explore.run.title": "Run the expression (Enter)",
   "explore.history": "History",

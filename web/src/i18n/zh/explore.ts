@@ -3,7 +3,7 @@ import type { explore as en } from "../en/explore";
 export const explore: Record<keyof typeof en, string> = {
   "explore.title": "探索",
   "explore.editor": "PromQL 表达式",
-  "explore.hint": "输入 PromQL 表达式；回车执行，Shift+回车换行",
+  "explore.hint": "输入 PromQL 表达式；回车执行，Tab 补全，Shift+回车换行",
   "explore.run": "执行",
   "explore.run.title": "执行表达式（回车）",
   "explore.history": "历史",

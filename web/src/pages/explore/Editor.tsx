@@ -1,13 +1,14 @@
 // The PromQL editor: a chunk of its own, loaded when Explore opens.
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionStatus, moveCompletionSelection, startCompletion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, insertNewlineAndIndent } from "@codemirror/commands";
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { setDiagnostics } from "@codemirror/lint";
 import { EditorState, Prec } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { PromQLExtension } from "@prometheus-io/codemirror-promql";
+import { newCompleteStrategy, PromQLExtension } from "@prometheus-io/codemirror-promql";
 import { useEffect, useRef } from "react";
+import { asksForWords } from "./complete";
 import type { ErrorPlace } from "./result";
 
 const look = EditorView.theme({
@@ -63,7 +64,27 @@ export default function Editor(p: EditorProps) {
 
   useEffect(() => {
     if (!host.current) return;
-    const promql = new PromQLExtension().setComplete({ remote: { url: "", httpMethod: "GET", cache: { maxAge: 60_000 } } });
+    const words = newCompleteStrategy({ remote: { url: "", httpMethod: "GET", cache: { maxAge: 60_000 } } });
+    const complete = async (context: CompletionContext): Promise<CompletionResult | null> =>
+      asksForWords(context.state.sliceDoc(0, context.pos), context.explicit) ? await words.promQL(context) : null;
+    const promql = new PromQLExtension().activateCompletion(false);
+    // Enter is the reader's "ask": it takes a completion only where an arrow key has chosen one
+    let chosen = false;
+    const choose = (forward: boolean) => (e: EditorView) => {
+      const moved = completionStatus(e.state) === "active" && moveCompletionSelection(forward)(e);
+      chosen ||= moved;
+      return moved;
+    };
+    const run = (e: EditorView) => {
+      if (chosen && acceptCompletion(e)) return true;
+      closeCompletion(e);
+      latest.current.onRun(e.state.doc.toString());
+      return true;
+    };
+    const take = (e: EditorView) => {
+      if (completionStatus(e.state) !== "active") return false;
+      return acceptCompletion(e) || (moveCompletionSelection(true)(e) && acceptCompletion(e));
+    };
     const v = new EditorView({
       parent: host.current,
       state: EditorState.create({
@@ -73,25 +94,32 @@ export default function Editor(p: EditorProps) {
           indentOnInput(),
           bracketMatching(),
           closeBrackets(),
-          autocompletion({ icons: false }),
+          autocompletion({ icons: false, defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, override: [complete] }),
           promql.asExtension(),
           syntaxHighlighting(colours),
           look,
           EditorView.lineWrapping,
           placeholder(latest.current.hint),
           EditorView.contentAttributes.of({ "aria-label": latest.current.label, "data-filter": "" }),
-          // Enter runs, Shift+Enter makes a line, as on Prometheus' own page
-          Prec.high(
+          // Enter runs, Shift+Enter makes a line, as on Prometheus' own page; Tab takes what is offered
+          Prec.highest(
             keymap.of([
-              { key: "Enter", run: (e) => (latest.current.onRun(e.state.doc.toString()), true) },
-              { key: "Mod-Enter", run: (e) => (latest.current.onRun(e.state.doc.toString()), true) },
+              { key: "Enter", run },
+              { key: "Mod-Enter", run },
               { key: "Shift-Enter", run: insertNewlineAndIndent },
-              { key: "Escape", run: (e) => (e.contentDOM.blur(), true) },
+              { key: "Tab", run: take },
+              { key: "ArrowDown", run: choose(true) },
+              { key: "ArrowUp", run: choose(false) },
+              { key: "Ctrl-Space", run: startCompletion },
+              { key: "Escape", run: (e) => closeCompletion(e) || (e.contentDOM.blur(), true) },
             ]),
           ),
-          Prec.highest(keymap.of(completionKeymap)),
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
-          EditorView.updateListener.of((u) => u.docChanged && latest.current.onChange(u.state.doc.toString())),
+          EditorView.updateListener.of((u) => {
+            if (!u.docChanged) return;
+            chosen = false;
+            latest.current.onChange(u.state.doc.toString());
+          }),
         ],
       }),
     });
@@ -102,6 +130,7 @@ export default function Editor(p: EditorProps) {
       view.current = null;
       v.destroy();
       promql.destroy();
+      words.destroy?.();
     };
   }, []);
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { asksForWords } from "./complete";
 import { errorPlace, groupSignals, historyLimit, labelColumns, parseHistory, remember, toGrid, toRows, unitOfExpr } from "./result";
 
 describe("range answers", () => {
@@ -95,5 +96,15 @@ describe("signals to start from", () => {
       { name: "model:x_seconds", meaning: "m", operations: [{ operation: "p50", signal: "model:x_seconds:p50" }, { operation: "p99", signal: "model:x_seconds:p99" }] },
       { name: "gpu:busy", meaning: "b", operations: [{ operation: "ratio", signal: "gpu:busy:ratio" }] },
     ]);
+  });
+});
+
+describe("completion", () => {
+  it("is offered while a word is written or waited for", () => {
+    for (const text of ["u", "sum(", "sum(up", 'up{job="', "up{", "up{job=", "sum by (a,", "model:"]) expect(asksForWords(text, false), text).toBe(true);
+  });
+  it("is not offered after a whole expression, unless asked for", () => {
+    for (const text of ["", "sum(up)", "up ", "up{}", "rate(up[5m])", "sum(up) "]) expect(asksForWords(text, false), text).toBe(false);
+    expect(asksForWords("sum(up)", true)).toBe(true);
   });
 });

@@ -49,6 +49,12 @@ describe("words", () => {
     expect(t("kit.state.filtered.without", { filter: "{count}", count: 3 })).toBe("Without “{count}”: 3");
   });
 
+  it("follow their number", () => {
+    expect(t("hardware.count", { gpus: 1, nodes: 2 })).toBe("1 GPU on 2 nodes");
+    expect(t("hardware.count", { gpus: 2, nodes: 1 })).toBe("2 GPUs on 1 node");
+    expect(t("explore.points", { count: "1" })).toBe("1 point");
+  });
+
   it("of a code are ours when known, else the server's", () => {
     expect(codeWords(t, "triton_no_summaries", "text", "x")).toBe(en["code.triton_no_summaries.text"]);
     expect(codeWords(t, "never_heard_of", "text", "the server's words")).toBe("the server's words");

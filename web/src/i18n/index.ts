@@ -13,7 +13,9 @@ export const languages: readonly { id: Lang; name: string; html: string }[] = [
 
 type Catalogue = typeof en;
 export type Key = keyof Catalogue;
-type Holes<S extends string> = S extends `${string}{${infer P}}${infer R}` ? P | Holes<R> : never;
+/** {n} is a value; {n:node|nodes} is a word that follows the value n. */
+type Name<P extends string> = P extends `${infer N}:${string}` ? N : P;
+type Holes<S extends string> = S extends `${string}{${infer P}}${infer R}` ? Name<P> | Holes<R> : never;
 type Args<K extends Key> = [Holes<Catalogue[K]>] extends [never] ? [] : [Record<Holes<Catalogue[K]>, string | number>];
 /** Keys whose words have no placeholder: what tables of records carry. */
 export type PlainKey = { [K in Key]: [Holes<Catalogue[K]>] extends [never] ? K : never }[Key];
@@ -26,7 +28,12 @@ export function isKey(key: string): key is Key {
 }
 
 function fill(text: string, values: Record<string, string | number> | undefined): string {
-  return values ? text.replace(/\{(\w+)\}/g, (hole, name: string) => String(values[name] ?? hole)) : text;
+  if (!values) return text;
+  return text.replace(/\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g, (hole, name: string, one?: string, many?: string) => {
+    const value = values[name];
+    if (value === undefined) return hole;
+    return one === undefined ? String(value) : ((String(value) === "1" ? one : many) ?? "");
+  });
 }
 
 function translator(lang: Lang): Translate {

@@ -1,7 +1,7 @@
 export const hardware = {
   "hardware.title": "Hardware",
   "hardware.filter": "Filter nodes, GPUs, models  /",
-  "hardware.count": "{gpus} GPUs on {nodes} nodes",
+  "hardware.count": "{gpus} {gpus:GPU|GPUs} on {nodes} {nodes:node|nodes}",
   "hardware.shown": "{shown} of {all} GPUs",
   "hardware.marks": "{n} × {what}",
   "hardware.colour": "Colour by",

@@ -50,7 +50,7 @@ export const shell = {
 
   "shell.health.title": "Health of Sightline",
   "shell.health.fine": "Nothing is wrong",
-  "shell.health.count": "{count} conditions",
+  "shell.health.count": "{count} {count:condition|conditions}",
   "shell.health.since": "for {age}",
   "shell.health.unknown": "State unknown",
   "shell.health.open": "Open Status",

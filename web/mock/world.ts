@@ -328,6 +328,7 @@ export function status(scenario: Scenario, at: number): StatusAnswer {
     target(3, at, { service: "default", instance: "demo-node-1:9400", url: "http://127.0.0.1:9400/metrics", scrape_address: "127.0.0.1:9400", simulated: true, dialects: [{ name: "dcgm", title: "NVIDIA dcgm-exporter", matched: ["DCGM_FI_DEV_GPU_UTIL"], versions: "3.3 or newer" }] }),
     target(4, at, { service: "legacy", instance: "10.0.0.9:8002", node: "10.0.0.9", url: "http://10.0.0.9:8002/metrics", scrape_address: "10.0.0.9:8002", health: "down", samples: null, series: 0, dialects: [], last_duration_seconds: 4.0, error: { code: "connection_refused", text: "dial tcp 10.0.0.9:8002: connect: connection refused", hint: "is the metrics port open? Triton serves metrics on port 8002 only" } }),
     target(5, at, { service: "vision", instance: "demo/edge-0", url: "http://127.0.0.1:8099/metrics", scrape_address: "127.0.0.1:8099", series: 49_990, samples: 49_990, series_refused: 1204, dialects: [] }),
+    target(6, at, { service: "chat", instance: "far/chat-1", node: "far-node-1", url: "http://10.0.0.20:8000/metrics", scrape_address: "10.0.0.20:8000", remote: true, last_scrape: null, interval_seconds: null, last_duration_seconds: null, dialects: [{ name: "vllm", title: "vLLM", matched: ["vllm:num_requests_running"], versions: "0.10 or newer" }] }),
   ];
   const targets =
     scenario === "empty" || scenario === "starting"
@@ -340,7 +341,7 @@ export function status(scenario: Scenario, at: number): StatusAnswer {
     go_version: "go1.26.8",
     started: new Date(started * 1000).toISOString(),
     uptime_seconds: at - started,
-    role: "demo",
+    role: scenario === "empty" ? "serve" : "demo",
     ready,
     parts: [
       { name: "storage", state: ready ? "ready" : "starting", text: ready ? "" : "replaying the write-ahead log: segment 14 of 52", since: new Date((started + 1) * 1000).toISOString() },

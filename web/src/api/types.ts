@@ -207,13 +207,15 @@ export interface Target {
   error?: TargetError | null;
   last_scrape?: Moment;
   last_duration_seconds?: number | null;
-  interval_seconds?: number;
+  interval_seconds?: number | null;
   samples?: number | null;
   series?: number | null;
   series_limit?: number | null;
   series_refused?: number | null;
   dialects?: Dialect[] | null;
   simulated?: boolean;
+  /** Scraped by an agent or by another server that sends here. */
+  remote?: boolean;
 }
 
 export interface RuleGroup {

@@ -34,14 +34,21 @@ export function NothingConnected() {
   }, [since]);
   const targets = status.data?.data.targets ?? [];
   const down = targets.filter((x) => x.health === "down").length;
-  const command = `sightline up --target http://HOST:8002/metrics --listen ${location.host}`;
+  const role = status.data?.data.role;
+  const up = `sightline up --target http://HOST:8002/metrics --listen ${location.host}`;
+  // a server that only takes in what is sent wants an agent, not a target of its own
+  const commands = role === "serve" ? [`sightline-agent --server ${location.origin} --target [SERVICE=]URL`, up] : [up];
   return (
     <Frame name="nothing-connected" title={t("kit.state.nothing.title")}>
-      <p className="text-muted">{t("kit.state.nothing.body")}</p>
-      <div className="flex w-full items-center gap-2 rounded-md border border-line bg-sunken px-3 py-2">
-        <code className="min-w-0 flex-1 font-mono text-xs break-all">{command}</code>
-        <CopyButton text={command} />
-      </div>
+      {commands.map((command) => (
+        <div key={command} className="flex w-full flex-col gap-2">
+          <p className="text-muted">{command !== up ? t("kit.state.nothing.agent") : commands.length > 1 ? t("kit.state.nothing.orUp") : t("kit.state.nothing.body")}</p>
+          <div className="flex w-full items-center gap-2 rounded-md border border-line bg-sunken px-3 py-2">
+            <code className="min-w-0 flex-1 font-mono text-xs break-all">{command}</code>
+            <CopyButton text={command} />
+          </div>
+        </div>
+      ))}
       <p className="text-muted" role="status">
         {down > 0
           ? t("kit.state.nothing.down", { down, total: targets.length })

@@ -10,6 +10,8 @@ export const kit: Record<keyof typeof en, string> = {
   "kit.copyForSupport": "复制详情",
   "kit.state.nothing.title": "尚未接入任何服务",
   "kit.state.nothing.body": "让本服务器抓取您的模型服务的指标：",
+  "kit.state.nothing.agent": "本服务器只接收发送来的数据。请在模型服务旁运行采集代理：",
+  "kit.state.nothing.orUp": "或者由同一个进程抓取并提供服务：",
   "kit.state.nothing.waiting": "正在等待第一个样本…… {seconds} 秒",
   "kit.state.nothing.down": "{total} 个目标中有 {down} 个没有响应，原因见“状态”页。",
   "kit.state.nothing.targets": "{total} 个目标有响应，但尚未报告任何模型。",

@@ -14,6 +14,7 @@ import { ConditionsPanel, IngestPanel, PartsPanel, RulesPanel, ServerPanel, Stor
 import { pipeline } from "./pipeline";
 import { PipelineGraph } from "./PipelineGraph";
 import { Targets } from "./Targets";
+import { connected } from "./targets";
 import { statusUrl } from "./url";
 
 export function Status() {
@@ -42,18 +43,18 @@ export function Status() {
 function Overview(p: { status: StatusAnswer }) {
   const t = useT();
   const graph = useMemo(() => pipeline(p.status), [p.status]);
-  const noTargets = (p.status.targets ?? []).length === 0;
+  const nothing = !connected(p.status);
   return (
     <div className="flex flex-col gap-3">
       <Panel title={t("status.pipe.title")} className="overflow-x-auto">
         <PipelineGraph pipeline={graph} />
       </Panel>
-      {noTargets && p.status.ready ? (
+      {nothing && p.status.ready ? (
         <Panel title={t("status.targets")}>
           <NothingConnected />
         </Panel>
       ) : (
-        <Targets targets={p.status.targets ?? []} />
+        <Targets targets={p.status.targets ?? []} sources={(p.status.ingest?.sources ?? []).length} />
       )}
       <div className="grid grid-cols-1 items-start gap-3 lg:grid-cols-2 xl:grid-cols-4">
         <ConditionsPanel status={p.status} />

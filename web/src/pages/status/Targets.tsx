@@ -26,7 +26,12 @@ function limitShare(x: Target): number | null {
 function columns(t: Translate, lang: Lang, now: number): Column<Target>[] {
   return [
     { id: "health", header: t("status.col.health"), width: "104px", sort: healthOrder, cell: (x) => <StateMark tone={tone[x.health] ?? "neutral"}>{t(`status.health.${x.health}`)}</StateMark> },
-    { id: "service", header: t("status.col.service"), width: "minmax(80px,0.7fr)", sort: (x) => x.service, cell: (x) => x.service },
+    { id: "service", header: t("status.col.service"), width: "minmax(110px,0.7fr)", sort: (x) => x.service, cell: (x) => (
+        <span className="inline-flex items-center gap-1.5">
+          {x.service}
+          {x.remote && <Chip title={t("status.remote.title")}>{t("status.remote")}</Chip>}
+        </span>
+      ) },
     { id: "instance", header: t("status.col.instance"), width: "minmax(130px,1fr)", sort: (x) => x.instance, title: (x) => x.instance, cell: (x) => <span className="font-mono text-xs">{x.instance}</span> },
     {
       id: "dialects",
@@ -45,10 +50,19 @@ function columns(t: Translate, lang: Lang, now: number): Column<Target>[] {
     {
       id: "address",
       header: t("status.col.address"),
-      width: "minmax(150px,1.4fr)",
+      width: "minmax(190px,1.8fr)",
       sort: (x) => x.url,
-      title: (x) => x.error?.text ?? x.url,
-      cell: (x) => (x.error ? <span className="text-bad">{specificWords(lang, x.error.code, "text", x.error.text)?.words}</span> : <span className="font-mono text-xs text-muted">{x.scrape_address || x.url}</span>),
+      title: (x) => [x.url, x.error && `${x.error.text} (${x.error.code})`].filter(Boolean).join("\n"),
+      cell: (x) => (
+        <>
+          <span className="block truncate font-mono text-xs text-muted">{x.scrape_address || x.url}</span>
+          {x.error && (
+            <span className="block truncate text-2xs text-bad" data-testid="target-error">
+              <code className="font-mono">{x.error.code}</code> {specificWords(lang, x.error.code, "text", x.error.text)?.words}
+            </span>
+          )}
+        </>
+      ),
     },
     { id: "last", header: t("status.col.last"), width: "112px", right: true, sort: (x) => momentSeconds(x.last_scrape), cell: (x) => ago(momentSeconds(x.last_scrape), now) },
     { id: "duration", header: t("status.col.duration"), width: "72px", right: true, sort: (x) => x.last_duration_seconds, cell: (x) => milliseconds(x.last_duration_seconds) },
@@ -66,7 +80,7 @@ function columns(t: Translate, lang: Lang, now: number): Column<Target>[] {
   ];
 }
 
-export function Targets(p: { targets: readonly Target[] }) {
+export function Targets(p: { targets: readonly Target[]; sources: number }) {
   const t = useT();
   const { now } = useLive();
   const lang = useLang();
@@ -95,9 +109,10 @@ export function Targets(p: { targets: readonly Target[] }) {
           onSort={(sort) => set({ sort })}
           selected={state.sel}
           onOpen={(x) => set({ sel: x.id === state.sel ? "" : x.id }, "push")}
-          empty={t("status.targets.none")}
+          empty={p.sources > 0 ? t("status.targets.remoteOnly", { n: p.sources }) : t("status.targets.none")}
+          rowHeight={rows.some((x) => x.error) ? 40 : 30}
           maxHeight={420}
-          minWidth={1190}
+          minWidth={1230}
         />
       )}
       {selected && <TargetDetail target={selected} close={() => set({ sel: "" })} />}

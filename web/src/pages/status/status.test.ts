@@ -3,7 +3,7 @@ import type { StatusAnswer, Target } from "@/api/types";
 import { momentSeconds } from "@/api/types";
 import { sortRows, type Column } from "@/kit/Table";
 import { pipeline } from "./pipeline";
-import { filterTargets, healthOrder, sumTargets } from "./targets";
+import { connected, filterTargets, healthOrder, sumTargets } from "./targets";
 
 function target(id: string, more: Partial<Target> = {}): Target {
   return { id, service: "vision", instance: `demo/${id}`, url: `http://127.0.0.1/${id}`, health: "up", interval_seconds: 5, samples: 100, series: 100, series_refused: 0, dialects: [], ...more };
@@ -23,6 +23,17 @@ describe("targets", () => {
   it("are summed without making zeros of what is unknown", () => {
     expect(sumTargets([])).toEqual({ up: 0, down: 0, unknown: 0, samplesPerSecond: null, series: null, refused: 0 });
     expect(sumTargets([target("a"), target("b", { health: "down", samples: null, series: null }), target("c", { health: "unknown", series_refused: 3 })])).toEqual({ up: 1, down: 1, unknown: 1, samplesPerSecond: 20, series: 200, refused: 3 });
+  });
+
+  it("of agents count as connected and stand apart in the way of data", () => {
+    expect(connected({ targets: [], ingest: { sources: [] } })).toBe(false);
+    expect(connected({ targets: null })).toBe(false);
+    expect(connected({ targets: [], ingest: { sources: [{ name: "agent", series: 1, limit: 2, refused: 0 }] } })).toBe(true);
+    const far = target("r", { remote: true, last_scrape: null, interval_seconds: null });
+    expect(connected({ targets: [far] })).toBe(true);
+    const at = (id: string) => pipeline({ ...bare, targets: [target("a"), far] }).nodes.find((n) => n.id === id)?.value;
+    expect([at("targets"), at("remote")]).toEqual(["1 / 1", "1"]);
+    expect(filterTargets([target("a"), far], "remote").map((x) => x.id)).toEqual(["r"]);
   });
 
   it("stand with trouble on top", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { codeWords, isKey, pickLang, specificWords, t } from ".";
+import { codeWords, isKey, pickLang, signalMeaning, specificWords, t } from ".";
 import { en } from "./en";
 import { zh } from "./zh";
 
@@ -60,6 +60,17 @@ describe("words", () => {
     expect(codeWords(t, "never_heard_of", "text", "the server's words")).toBe("the server's words");
     expect(codeWords(t, undefined, "remedy", undefined)).toBeUndefined();
     expect(isKey("constructor")).toBe(false);
+  });
+});
+
+describe("signals", () => {
+  it("mean in English what the server says, elsewhere what the catalogue says", () => {
+    expect(signalMeaning("en", "model:requests:rate", "sent")).toBe("sent");
+    expect(signalMeaning("zh", "model:requests:rate", "sent")).toBe(zh["signal.requests"]);
+    expect(signalMeaning("zh", "service:errors:ratio", "sent")).toBe(zh["signal.errors.ratio"]);
+    expect(signalMeaning("zh", "host:memory_used_bytes:last", "sent")).toBe(zh["signal.host.memory_used_bytes"]);
+    expect(signalMeaning("zh", "gpu:memory_used_bytes:last", "sent")).toBe(zh["signal.memory_used_bytes"]);
+    expect(signalMeaning("zh", "model:something_new:rate", "sent")).toBe("sent");
   });
 });
 

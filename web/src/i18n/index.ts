@@ -124,3 +124,11 @@ export function codeWords(tr: Translate, code: string | undefined, part: "text" 
   const key = `code.${code}.${part}`;
   return code !== undefined && isKey(key) ? (tr as (k: Key) => string)(key) : fallback;
 }
+
+/** What a canonical signal (level:name:operation) means: in English the server's own words, elsewhere ours where we have them. */
+export function signalMeaning(lang: Lang, signal: string, sent: string): string {
+  if (lang === "en") return sent;
+  const [level = "", name = signal, operation = ""] = signal.split(":");
+  for (const key of [`signal.${level}.${name}`, `signal.${name}.${operation}`, `signal.${name}`]) if (isKey(key)) return catalogues[lang][key];
+  return sent;
+}

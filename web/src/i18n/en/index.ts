@@ -6,7 +6,8 @@ import { kit } from "./kit";
 import { model } from "./model";
 import { now } from "./now";
 import { shell } from "./shell";
+import { signals } from "./signals";
 import { status } from "./status";
 import { views } from "./views";
 
-export const en = { ...codes, ...explore, ...faults, ...hardware, ...kit, ...model, ...now, ...shell, ...status, ...views } as const;
+export const en = { ...codes, ...explore, ...faults, ...hardware, ...kit, ...model, ...now, ...shell, ...signals, ...status, ...views } as const;

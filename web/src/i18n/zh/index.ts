@@ -7,7 +7,8 @@ import { kit } from "./kit";
 import { model } from "./model";
 import { now } from "./now";
 import { shell } from "./shell";
+import { signals } from "./signals";
 import { status } from "./status";
 import { views } from "./views";
 
-export const zh = { ...codes, ...explore, ...faults, ...hardware, ...kit, ...model, ...now, ...shell, ...status, ...views } satisfies Record<keyof typeof en, string>;
+export const zh = { ...codes, ...explore, ...faults, ...hardware, ...kit, ...model, ...now, ...shell, ...signals, ...status, ...views } satisfies Record<keyof typeof en, string>;

@@ -4,7 +4,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
 import { ApiError } from "@/api/client";
 import { fetchSignals } from "@/api/sightline";
-import { useT } from "@/i18n";
+import { signalMeaning, useLang, useT } from "@/i18n";
 import { Button, Panel, Segmented } from "@/kit/basics";
 import { Skeleton } from "@/kit/states";
 import { readPreference, writePreference } from "@/state/preferences";
@@ -120,7 +120,8 @@ function History(p: { history: readonly string[]; pick: (expr: string) => void }
 function Start(p: { pick: (expr: string) => void }) {
   const t = useT();
   const signals = useQuery({ queryKey: ["explore-start"], queryFn: ({ signal }) => fetchSignals({}, signal), staleTime: 30_000 }).data?.data.signals ?? [];
-  const present = signals.filter((s) => s.present);
+  const lang = useLang();
+  const present = signals.filter((s) => s.present).map((s) => ({ signal: s.signal, meaning: signalMeaning(lang, s.signal, s.meaning) }));
   return (
     <Panel title={t("explore.start")} note={t("explore.start.note")}>
       {present.length === 0 ? (

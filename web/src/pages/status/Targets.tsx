@@ -26,7 +26,7 @@ function limitShare(x: Target): number | null {
 function columns(t: Translate, lang: Lang, now: number): Column<Target>[] {
   return [
     { id: "health", header: t("status.col.health"), width: "104px", sort: healthOrder, cell: (x) => <StateMark tone={tone[x.health] ?? "neutral"}>{t(`status.health.${x.health}`)}</StateMark> },
-    { id: "service", header: t("status.col.service"), width: "minmax(110px,0.7fr)", sort: (x) => x.service, cell: (x) => (
+    { id: "service", header: t("status.col.service"), width: "minmax(100px,0.7fr)", sort: (x) => x.service, cell: (x) => (
         <span className="inline-flex items-center gap-1.5">
           {x.service}
           {x.remote && <Chip title={t("status.remote.title")}>{t("status.remote")}</Chip>}
@@ -36,7 +36,7 @@ function columns(t: Translate, lang: Lang, now: number): Column<Target>[] {
     {
       id: "dialects",
       header: t("status.col.dialects"),
-      width: "minmax(272px,1.2fr)",
+      width: "minmax(240px,1.1fr)",
       sort: (x) => (x.dialects ?? []).map((d) => d.name).join(),
       title: (x) => dialectTitle(t, x),
       cell: (x) => (
@@ -50,7 +50,7 @@ function columns(t: Translate, lang: Lang, now: number): Column<Target>[] {
     {
       id: "address",
       header: t("status.col.address"),
-      width: "minmax(190px,1.8fr)",
+      width: "minmax(180px,1.8fr)",
       sort: (x) => x.url,
       title: (x) => [x.url, x.error && `${x.error.text} (${x.error.code})`].filter(Boolean).join("\n"),
       cell: (x) => (

@@ -224,7 +224,7 @@ export function series(scenario: Scenario, q: SeriesAsk): SeriesAnswer {
         case "node":
           return [...new Set(gpus.map((g) => g.node))].map((node) => ({ m, labels: { ...id, node } }));
         case "gpu":
-          return gpus.map((g) => ({ m, labels: { ...id, node: g.node, gpu: g.gpu, gpu_index: g.index } }));
+          return gpus.map((g) => ({ m, labels: { ...id, gpu: g.gpu } }));
         default:
           return [{ m, labels: id }];
       }

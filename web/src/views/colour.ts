@@ -15,10 +15,13 @@ export function hashOf(text: string): number {
 /** The first slots are the hues that differ most; the others are for crowded views. */
 export const clearSlots = 10;
 
+/** Blue, orange, green, pink: no two of them can be taken for each other. A view of few lines has only these. */
+export const apartSlots = 4;
+
 /**
- * A slot for each key. A key prefers the slot that its own name gives among the clear ones, so it has the same colour on
+ * A slot for each key. A key prefers the slot that its own name gives among those furthest apart, so it has the same colour on
  * every page; where two keys of one view want the same slot, the one later in the alphabet moves to the next free one,
- * first among the clear ones, so lines of one view differ while there are slots. Keys that `kept` knows keep what they
+ * first among those, then among the clear ones, so lines of one view differ while there are slots. Keys that `kept` knows keep what they
  * had, so a newcomer never recolours its neighbours.
  */
 export function assignSlots(keys: readonly string[], kept?: ReadonlyMap<string, number>, slots = seriesSlots): Map<string, number> {
@@ -32,11 +35,12 @@ export function assignSlots(keys: readonly string[], kept?: ReadonlyMap<string, 
       taken.add(slot);
     }
   }
+  const apart = Math.min(apartSlots, slots);
   const clear = Math.min(clearSlots, slots);
   for (const key of sorted) {
     if (out.has(key)) continue;
     const hash = hashOf(key);
-    const slot = free(hash % clear, 0, clear, taken) ?? free(hash % Math.max(1, slots - clear), clear, slots - clear, taken) ?? (hash % slots) + 1;
+    const slot = free(hash % apart, 0, apart, taken) ?? free(hash % Math.max(1, clear - apart), apart, clear - apart, taken) ?? free(hash % Math.max(1, slots - clear), clear, slots - clear, taken) ?? (hash % slots) + 1;
     out.set(key, slot);
     taken.add(slot);
   }

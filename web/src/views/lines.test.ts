@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { chartById } from "@/pages/model/charts";
 import type { Chart } from "./chart";
 import { absent, asked, one, signal } from "./fixtures";
-import { chartData, entityNames, gpuName } from "./lines";
+import { gpuName, withCards } from "./gpu";
+import { chartData, entitySlots } from "./lines";
 
 const chart = (id: string): Chart => {
   const c = chartById(id);
@@ -107,6 +108,15 @@ describe("chartData", () => {
     expect(gpuName({ gpu: "GPU-x" })).toBe("GPU-x");
   });
 
+  it("names a card that only a UUID tells by what is known of it", () => {
+    const split = asked([signal("model:requests:rate", [[{ ...one, gpu: "GPU-0" }, [1, 1, 1, 1]], [{ ...one, gpu: "GPU-1" }, [1, 1, 1, 1]], [{ ...one, gpu: "GPU-2" }, [1, 1, 1, 1]]]), signal("gpu:busy:ratio", [[{ node: "n1", gpu: "GPU-1", gpu_index: "1" }, [1, 1, 1, 1]]])], "gpu");
+    const answer = split.answer && withCards(split.answer, new Map([["GPU-0", { node: "n1", gpu_index: "0" }]]));
+    const lines = chartData(chart("rate"), [{ by: "gpu", answer }], "gpu", undefined)?.lines;
+    expect(lines?.map((l) => [l.name, l.title])).toEqual([["n1 · GPU 0", "GPU-0"], ["n1 · GPU 1", "GPU-1"], ["GPU-2", "GPU-2"]]);
+    const same = asked([signal("model:requests:rate", [[one, [1, 1, 1, 1]]])]).answer;
+    expect(same && withCards(same, new Map())).toBe(same);
+  });
+
   it("names a card under a split by what the split adds", () => {
     const labels = { node: "n1", gpu: "GPU-0", gpu_index: "0" };
     const under = (by: "version" | "instance" | "node" | "gpu", more = {}) => chartData(chart("gpu_busy"), [asked([signal("gpu:busy:ratio", [[{ ...labels, ...more }, [1, 1, 1, 1]]])], by)], by, undefined)?.lines[0];
@@ -135,7 +145,7 @@ describe("chartData", () => {
   it("gives an entity one colour on every chart of the page", () => {
     const two = (name: string) => signal(name, [[{ ...one, instance: "a" }, [1, 1, 1, 1]], [{ ...one, instance: "b" }, [1, 1, 1, 1]]]);
     const all = [asked([two("model:requests:rate"), two("model:request_latency_seconds:p99")], "instance")];
-    expect(entityNames(all)).toEqual(["a", "b"]);
+    expect([...entitySlots(all).keys()]).toEqual(["a", "b"]);
     const rate = chartData(chart("rate"), all, "instance", undefined);
     const p99 = chartData(chart("latency"), all, "instance", "p99");
     expect(rate?.lines.map((l) => l.slot)).toEqual(p99?.lines.map((l) => l.slot));

@@ -5,6 +5,7 @@
 import type { Reason, SeriesAnswer, SignalAnswer } from "@/api/types";
 import { fit, gapsOf, joinGaps, pointsOf, quieted, timesOf, type Gap, type Num } from "./align";
 import { assignSlots } from "./colour";
+import { gpuName } from "./gpu";
 import { remainder } from "./stack";
 import type { Chart, Group, Line } from "./chart";
 
@@ -62,15 +63,6 @@ export interface ChartData {
   readonly worstInstance: boolean;
   readonly simulated: boolean;
   readonly gaps: readonly Gap[];
-}
-
-/** node + card number, as people say it; the UUID goes to the title. */
-export function gpuName(labels: Readonly<Record<string, string>>): string {
-  const node = labels["node"];
-  const index = labels["gpu_index"];
-  if (node && index !== undefined && index !== "") return `${node} · GPU ${index}`;
-  if (index !== undefined && index !== "") return `GPU ${index}`;
-  return labels["gpu"] ?? "";
 }
 
 /** The label that tells the lines of one signal apart. */
@@ -189,20 +181,17 @@ function mergedLimits(raw: readonly Raw[]): Raw[] {
   return out;
 }
 
-/** Names of all entities that any split of these answers can show, for handing out colours once per page. */
-export function entityNames(answers: readonly Asked[]): string[] {
-  const out = new Set<string>();
-  for (const { answer: a } of answers) {
-    for (const s of a?.signals ?? []) {
-      for (const x of s.series) {
-        for (const label of ["version", "instance", "node", "gpu", "cache"]) {
-          const { name } = entityOf(x.labels, label);
-          if (name !== "") out.add(name);
-        }
-      }
-    }
+/**
+ * A colour for every entity that any split of these answers can show, for handing them out once per page. Versions are
+ * never on a chart with instances: each kind has the whole palette.
+ */
+export function entitySlots(answers: readonly Asked[], kept?: ReadonlyMap<string, number>): Map<string, number> {
+  const out = new Map<string, number>();
+  for (const label of ["version", "instance", "node", "gpu", "cache"]) {
+    const names = answers.flatMap(({ answer: a }) => (a?.signals ?? []).flatMap((s) => s.series.map((x) => entityOf(x.labels, label).name)));
+    for (const [name, slot] of assignSlots(names.filter((n) => n !== ""), kept)) out.set(name, slot);
   }
-  return [...out];
+  return out;
 }
 
 /** What the chart shows of these answers, split by `group` where asked. Null while nothing has been answered. */

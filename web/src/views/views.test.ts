@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fit, gapsOf, joinGaps, labelKey, mergeTail, pointsOf, regrid, timesOf, type GridAnswer } from "./align";
 import { brushed } from "./brush";
-import { assignSlots, clearSlots, hashOf, seriesSlots } from "./colour";
+import { apartSlots, assignSlots, clearSlots, hashOf, seriesSlots } from "./colour";
 import { axisKind, heatLevel, tickStep, tickSteps, valueRange } from "./scales";
 import { cumulate, remainder } from "./stack";
 import { statsOf } from "./stats";
@@ -182,7 +182,7 @@ describe("brush", () => {
 describe("colour", () => {
   it("is the same for a name whatever the view, unless taken", () => {
     const alone = assignSlots(["demo/vision-0"]).get("demo/vision-0");
-    expect(alone).toBe((hashOf("demo/vision-0") % clearSlots) + 1);
+    expect(alone).toBe((hashOf("demo/vision-0") % apartSlots) + 1);
     expect(assignSlots(["demo/vision-0", "demo/vision-1"]).get("demo/vision-0")).toBe(alone);
   });
   it("differs within a view while there are slots, independent of order", () => {
@@ -196,6 +196,8 @@ describe("colour", () => {
   });
   it("uses the hues that differ most as long as they last", () => {
     const used = (n: number) => Math.max(...assignSlots(Array.from({ length: n }, (_, i) => `v${i}`)).values());
+    expect(used(2)).toBeLessThanOrEqual(apartSlots);
+    expect(used(apartSlots)).toBe(apartSlots);
     expect(used(clearSlots)).toBe(clearSlots);
     expect(used(clearSlots + 1)).toBeGreaterThan(clearSlots);
   });

@@ -5,6 +5,7 @@ import { fetchNow } from "@/api/sightline";
 import { useT } from "@/i18n";
 import { scopeKeys, type ScopeKey } from "@/state/scope";
 import { useCarriedSearch, useScope } from "@/state/useUrl";
+import { gpuName, useCards } from "@/views/gpu";
 import { Icon } from "../icons";
 
 const chip = "inline-flex h-7 min-w-0 shrink items-center gap-1 rounded-md border border-line-strong bg-raised px-2 text-xs whitespace-nowrap";
@@ -16,6 +17,7 @@ export function ScopeChips() {
   const { scope, setScope } = useScope();
   const params: { service?: string; model?: string } = useParams({ strict: false });
   const carried = useCarriedSearch();
+  const cards = useCards(scope.gpu !== undefined);
   const parts = scopeKeys.flatMap((k) => (scope[k] ? [[k, scope[k]] as const] : []));
   return (
     <div className="flex min-w-0 items-center gap-1.5">
@@ -31,7 +33,7 @@ export function ScopeChips() {
         <span key={k} className={chip} data-testid={`scope-${k}`}>
           <span className="text-faint">{t(`shell.scope.${k}`)}</span>
           <span className="truncate font-medium" title={v}>
-            {v}
+            {k === "gpu" ? gpuName({ ...cards.get(v), gpu: v }) : v}
           </span>
           <button type="button" aria-label={t("shell.scope.remove", { label: t(`shell.scope.${k}`) })} onClick={() => setScope({ [k]: undefined })} className="-mr-1 rounded-sm p-0.5 text-faint hover:bg-hover hover:text-text">
             <Icon name="close" className="size-3" />

@@ -6,6 +6,7 @@ import { currentLang, languages, setLang, useT, type PlainKey } from "@/i18n";
 import { cx, Keys } from "@/kit/basics";
 import { runAction, shortcuts } from "@/state/shortcuts";
 import { useCarriedSearch, usePatchSearch, useTime } from "@/state/useUrl";
+import { cardLabels, gpuName } from "@/views/gpu";
 import { setTheme } from "@/theme/theme";
 import { Icon, type IconName } from "../icons";
 import { pages } from "../pages";
@@ -120,7 +121,7 @@ function useEntries(): Entry[] {
       });
     for (const n of nodes ?? [])
       for (const g of n.gpus ?? [])
-        out.push({ id: `gpu ${g.gpu}`, group: "shell.palette.gpus", words: `${n.node} · ${g.gpu_index ?? "?"}`, also: g.gpu, note: g.gpu, icon: "hardware", run: () => go("/hardware", { sel: g.gpu }) });
+        out.push({ id: `gpu ${g.gpu}`, group: "shell.palette.gpus", words: gpuName(cardLabels(n.node, g)), also: g.gpu, note: g.gpu, icon: "hardware", run: () => go("/hardware", { sel: g.gpu }) });
     const action = (id: string, words: string, icon: IconName, run: () => void, also?: string) => out.push({ id, group: "shell.palette.actions", words, icon, run, ...(also ? { also } : {}), ...(keysOf(id) ? { keys: keysOf(id) as string } : {}) });
     action("copyLink", t("shell.action.copyLink"), "link", () => runAction("copyLink"), "copy link share permalink");
     action("theme.dark", t("shell.action.themeDark"), "theme", () => setTheme("dark"), "theme dark");

@@ -11,6 +11,7 @@ import { zoomOut } from "@/state/time";
 import { frozenAddress, useCarriedSearch, useRawSearch, useTime } from "@/state/useUrl";
 import { AbsentRow, ChartCard } from "@/views/ChartCard";
 import type { Chart } from "@/views/chart";
+import { cardLabels, gpuName } from "@/views/gpu";
 import { chartData } from "@/views/lines";
 import { signalQuery } from "@/views/links";
 import { useNow } from "@/views/useNow";
@@ -55,8 +56,8 @@ export function GpuPanel({ node, gpu, onClose }: Props) {
     <aside aria-label={t("hardware.panel", { node, index: gpu.gpu_index ?? "" })} data-panel="gpu" className="w-[30rem] max-w-[50vw] shrink-0 overflow-y-auto border-l border-line bg-raised">
       <header className="sticky top-0 z-10 flex flex-col gap-1 border-b border-line bg-raised px-4 py-2">
         <div className="flex items-center gap-2">
-          <h2 className="min-w-0 truncate text-lg font-semibold">
-            {node} · {t("hardware.card", { index: gpu.gpu_index ?? "" })}
+          <h2 className="min-w-0 truncate text-lg font-semibold" title={gpu.gpu}>
+            {gpuName(cardLabels(node, gpu))}
           </h2>
           {gpu.simulated && <Simulated />}
           <span className="flex-1" />

@@ -7,8 +7,10 @@ import { useT, type Translate } from "@/i18n";
 import { Button, Chip, FilterBox, Segmented, Simulated } from "@/kit/basics";
 import { bytes, missing, percent } from "@/kit/format";
 import { FilteredOut, NothingConnected, OutsideRetention, QueryView, Skeleton } from "@/kit/states";
+import type { ScopeKey } from "@/state/scope";
 import { usePatchSearch, useScope, useTime, useUrlState } from "@/state/useUrl";
 import { Fill } from "@/views/Fill";
+import { cardLabels, cardsOfNodes, gpuName } from "@/views/gpu";
 import { GpuGrid, type GridCell, type GridRow } from "@/views/GpuGrid";
 import { heatLevels } from "@/views/look";
 import { reasonText, remedyText } from "@/views/words";
@@ -47,7 +49,7 @@ function gridCell(t: Translate, node: string, m: CellModel, view: View): GridCel
   const watts = g.power_watts?.value;
   const power = watts == null ? "" : `${Math.round(watts)}${g.power_limit_watts?.value == null ? "" : `/${Math.round(g.power_limit_watts.value)}`} W`;
   const lines = [
-    `${node} · ${t("hardware.card", { index: g.gpu_index ?? "" })}`,
+    gpuName(cardLabels(node, g)),
     g.gpu,
     `${t(`hardware.view.${view}`)}: ${value === missing ? t("hardware.noData") : `${value} ${unit}`}`,
     `${t("hardware.view.memory")}: ${bytes(g.memory_used_bytes?.value)} / ${bytes(g.memory_total_bytes?.value)} (${percent(m.memory)})`,
@@ -133,7 +135,7 @@ function Page({ data }: { data: HardwareAnswer }) {
             <FilteredOut
               filters={[
                 ...(url.q === "" ? [] : [{ label: url.q, countWithout: scoped(data.nodes, scope).reduce((n, x) => n + x.gpus.length, 0), remove: () => setUrl({ q: "" }) }]),
-                ...(Object.keys(scope).length === 0 ? [] : [{ label: Object.entries(scope).map(([k, v]) => `${k}: ${v}`).join(", "), countWithout: arrange(data.nodes, url.q).reduce((n, x) => n + x.gpus.length, 0), remove: () => patch({ scope: undefined }) }]),
+                ...(Object.keys(scope).length === 0 ? [] : [{ label: Object.entries(scope).map(([k, v]) => `${t(`shell.scope.${k as ScopeKey}`)}: ${k === "gpu" ? nameOfGpu(data.nodes, v) : v}`).join(", "), countWithout: arrange(data.nodes, url.q).reduce((n, x) => n + x.gpus.length, 0), remove: () => patch({ scope: undefined }) }]),
               ]}
               clear={clear}
             />
@@ -154,6 +156,10 @@ function countMarks(nodes: readonly HardwareNode[]): [Mark, number][] {
   const out = new Map<Mark, number>();
   for (const n of nodes) for (const g of n.gpus) for (const m of cellModel(g, "busy").marks) out.set(m, (out.get(m) ?? 0) + 1);
   return [...out];
+}
+
+function nameOfGpu(nodes: readonly HardwareNode[], gpu: string): string {
+  return gpuName({ ...cardsOfNodes(nodes).get(gpu), gpu });
 }
 
 function locate(nodes: readonly HardwareNode[], gpu: string) {

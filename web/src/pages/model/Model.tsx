@@ -11,10 +11,10 @@ import { ErrorState, OutsideRetention, Skeleton } from "@/kit/states";
 import { liveState } from "@/state/live";
 import { zoomOut } from "@/state/time";
 import { frozenAddress, useCarriedSearch, useRawSearch, useScope, useTime, useUrlState } from "@/state/useUrl";
-import { assignSlots } from "@/views/colour";
 import { AbsentRow, ChartCard } from "@/views/ChartCard";
 import { groups, type Chart, type Group } from "@/views/chart";
-import { chartData, entityNames, type ChartData } from "@/views/lines";
+import { useCards, withCards } from "@/views/gpu";
+import { chartData, entitySlots, type ChartData } from "@/views/lines";
 import { signalQuery } from "@/views/links";
 import { useNowRow } from "@/views/useNow";
 import { useSeries } from "@/views/useSeries";
@@ -56,13 +56,14 @@ function ModelPage({ service, model }: { service: string; model: string }) {
   const series = useSeries(list, match);
   const { row, answered } = useNowRow(service, model);
   const status = useStatus();
-  const answers = useMemo(() => list.map((a, i) => ({ by: a.by, answer: series.answers[i] })), [list, series.answers]);
+  const cards = useCards(group === "gpu");
+  const answers = useMemo(() => list.map((a, i) => ({ by: a.by, answer: series.answers[i] && withCards(series.answers[i], cards) })), [list, series.answers, cards]);
   const top = useRef<HTMLDivElement>(null);
 
   // Names keep their colour on all charts of the page and when others come or go.
   const kept = useRef<ReadonlyMap<string, number>>(new Map());
   const slots = useMemo(() => {
-    const next = assignSlots(entityNames(answers), kept.current);
+    const next = entitySlots(answers, kept.current);
     kept.current = new Map([...kept.current, ...next]);
     return next;
   }, [answers]);

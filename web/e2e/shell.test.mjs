@@ -84,6 +84,22 @@ test("the palette changes theme and language, and the choice stays", () =>
     assert.deepEqual(await page.evaluate(() => [document.documentElement.dataset.theme, document.documentElement.lang]), ["light", "zh-CN"]);
   }));
 
+test("the preferences in the rail change theme, language and time zone, and the choice stays", () =>
+  run("/status", async (page) => {
+    await page.getByTestId("preferences").click();
+    const box = page.getByRole("dialog");
+    await box.getByRole("radio", { name: "Light" }).click();
+    await until(() => page.evaluate(() => document.documentElement.dataset.theme === "light"), "the light theme");
+    await box.getByRole("radio", { name: "UTC", exact: true }).click();
+    await until(async () => (await page.getByTestId("time-range").innerText()).includes("UTC") && !(await page.getByTestId("time-range").innerText()).includes("UTC+8"), "UTC in the header");
+    await box.getByRole("radio", { name: "简体中文" }).click();
+    await until(() => page.evaluate(() => document.documentElement.lang === "zh-CN"), "Chinese");
+    await page.screenshot({ path: join(shots, "preferences.png") });
+    await page.reload();
+    await page.locator("nav").first().waitFor();
+    assert.deepEqual(await page.evaluate(() => [document.documentElement.dataset.theme, document.documentElement.lang]), ["light", "zh-CN"]);
+  }));
+
 test("chords go to pages, rest in text boxes, and the sheet lists them", () =>
   run("/", async (page) => {
     await focusPage(page);

@@ -6,6 +6,7 @@ import { cx } from "@/kit/basics";
 import { readPreference, writePreference } from "@/state/preferences";
 import { useCarriedSearch } from "@/state/useUrl";
 import { Icon } from "./icons";
+import { Preferences } from "./Preferences";
 import { pages, type PageRecord } from "./pages";
 
 export function Rail() {
@@ -38,7 +39,8 @@ export function Rail() {
             <Entry key={p.id} page={p} folded={folded} />
           ))}
       </ul>
-      {!folded && version && <span className="truncate px-3 py-2 font-mono text-2xs text-faint">{version}</span>}
+      <Preferences folded={folded} />
+      {!folded && version && <span className="truncate border-t border-line px-3 py-2 font-mono text-2xs text-faint">{version}</span>}
     </nav>
   );
 }

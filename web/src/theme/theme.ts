@@ -45,6 +45,10 @@ export function useTheme(): Theme {
   return useSyncExternalStore(subscribeTheme, currentTheme);
 }
 
+export function useThemeChoice(): ThemeChoice {
+  return useSyncExternalStore(subscribeTheme, themeChoice);
+}
+
 /** The value of a token such as "--series-1", for canvas. */
 export function token(name: `--${string}`): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -5,6 +5,12 @@ export const shell = {
   "shell.skip": "Skip to the page",
   "shell.rail.fold": "Fold the rail",
   "shell.rail.unfold": "Unfold the rail",
+  "shell.preferences": "Preferences",
+  "shell.preferences.theme": "Theme",
+  "shell.preferences.theme.system": "System",
+  "shell.preferences.theme.light": "Light",
+  "shell.preferences.theme.dark": "Dark",
+  "shell.preferences.lang": "Language",
 
   "shell.scope.add": "Scope",
   "shell.scope.add.title": "Look at one service, model or instance",

@@ -7,6 +7,12 @@ export const shell: Record<keyof typeof en, string> = {
   "shell.skip": "跳到页面内容",
   "shell.rail.fold": "收起侧栏",
   "shell.rail.unfold": "展开侧栏",
+  "shell.preferences": "偏好设置",
+  "shell.preferences.theme": "主题",
+  "shell.preferences.theme.system": "跟随系统",
+  "shell.preferences.theme.light": "浅色",
+  "shell.preferences.theme.dark": "深色",
+  "shell.preferences.lang": "语言",
 
   "shell.scope.add": "范围",
   "shell.scope.add.title": "只看某个服务、模型或实例",

@@ -46,7 +46,7 @@ describe("language", () => {
 describe("words", () => {
   it("fill their holes", () => {
     expect(t("shell.time.last", { duration: "90m" })).toBe("Last 90m");
-    expect(t("kit.state.filtered.without", { filter: "{count}", count: 3 })).toBe("Without “{count}”: 3");
+    expect(t("kit.state.filtered.without", { filter: "{count}", count: 3 })).toBe("Without {count} there are 3.");
   });
 
   it("follow their number", () => {

@@ -146,6 +146,7 @@ function CardBody(p: Props & { near: boolean }) {
         asTable={asTable}
         active={p.near}
       />
+      {data.zeros.length > 0 && <p className="mt-0.5 pl-14 text-2xs text-faint">{t("views.zeros", { names: data.zeros.join(", ") })}</p>}
       {below.map((n) => (
         <p key={n} data-state="partial-lines" className="mt-0.5 pl-14 text-2xs text-muted">
           {n}
@@ -194,7 +195,9 @@ export function AbsentRow(p: { chart: Chart; data: ChartData; window: Window; zo
     <div id={`chart-${p.chart.id}`} data-chart={p.chart.id} data-state="signal-absent" className={cx("grid scroll-mt-24 gap-x-4 px-4 py-1.5", !p.compact && "grid-cols-[11rem_minmax(0,1fr)]", p.marked && "rounded-md outline-1 outline-accent")}>
       <h3 className="truncate text-muted">{title}</h3>
       <div className="min-w-0 text-xs">
-        {reasons.size === 0 ? (
+        {p.data.zeros.length > 0 ? (
+          <p className="text-faint">{t("views.zeros", { names: p.data.zeros.join(", ") })}</p>
+        ) : reasons.size === 0 ? (
           <p className="text-faint" title={t("views.nothing.body", { from: dateTimeText(p.window.from, p.zone), to: dateTimeText(p.window.to, p.zone) })}>
             {t("views.nothing")}
           </p>

@@ -30,6 +30,12 @@ interface Props {
 /** Rows of a legend; more lines than this are drawn but named only on hover. */
 export const legendRows = 100;
 
+/** Time of the last point that any line has. */
+export function lastTime(xs: readonly number[], lines: readonly Pick<TimeSeriesLine, "values">[]): number | undefined {
+  for (let i = xs.length - 1; i >= 0; i--) if (lines.some((l) => l.values[i] != null)) return xs[i];
+  return undefined;
+}
+
 export function Legend({ ref, xs, lines, zone, display, hidden, maxHeight, onToggle, onFocus }: Props) {
   const t = useT();
   const body = useRef<HTMLTableSectionElement>(null);
@@ -37,7 +43,9 @@ export function Legend({ ref, xs, lines, zone, display, hidden, maxHeight, onTog
   const at = useRef<number | null>(null);
   const shown = useMemo(() => lines.slice(0, legendRows), [lines]);
   const stats = useMemo(() => shown.map((l) => statsOf(l.values)), [shown]);
-  const lastWord = t("views.last");
+  // tiles show this second, a chart ends at its last step: the legend says when that was
+  const lastX = useMemo(() => lastTime(xs, shown), [xs, shown]);
+  const lastWord = lastX === undefined ? t("views.last") : t("views.lastAt", { time: dateParts(lastX, zone).time });
 
   useImperativeHandle(
     ref,
@@ -72,7 +80,7 @@ export function Legend({ ref, xs, lines, zone, display, hidden, maxHeight, onTog
       <table className="w-full table-fixed border-collapse tabular-nums">
         <colgroup>
           <col />
-          <col className="w-[4.5rem]" />
+          <col className="w-[5.75rem]" />
           <col className="w-[3.75rem]" />
           <col className="w-[3.75rem]" />
           <col className="w-[3.75rem]" />
@@ -82,7 +90,7 @@ export function Legend({ ref, xs, lines, zone, display, hidden, maxHeight, onTog
             <th scope="col" className="py-0 pr-2 text-left font-normal">
               {display.suffix}
             </th>
-            <th scope="col" ref={head} className="pl-2 text-right font-normal">
+            <th scope="col" ref={head} className="pl-2 text-right font-normal whitespace-nowrap">
               {lastWord}
             </th>
             <th scope="col" className="pl-2 text-right font-normal">

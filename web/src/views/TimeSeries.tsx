@@ -55,11 +55,14 @@ export interface TimeSeriesProps {
 /** Unit in which a set of lines is written. */
 export function unitOf(unit: string, lines: readonly PlotLine[]): DisplayUnit {
   let max: number | null = null;
+  let small: number | null = null;
   for (const l of lines) {
-    const m = statsOf(l.values).max;
-    if (m !== null && (max === null || m > max)) max = m;
+    const s = statsOf(l.values);
+    if (s.max !== null && (max === null || s.max > max)) max = s.max;
+    // what the legend writes beside the greatest; a zero reads well in every unit
+    for (const v of [s.last, s.min, s.mean]) if (v !== null && v > 0 && (small === null || v < small)) small = v;
   }
-  return displayUnit(unit, max);
+  return displayUnit(unit, max, small);
 }
 
 export const TimeSeries = memo(function TimeSeries(p: TimeSeriesProps) {

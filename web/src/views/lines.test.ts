@@ -89,6 +89,15 @@ describe("chartData", () => {
     expect(chartData(chart("rate"), [split, whole], undefined, undefined)?.lines.map((l) => l.values[0])).toEqual([3]);
   });
 
+  it("names kinds of errors that never happened instead of drawing them", () => {
+    const e = (kind: string, v: (number | null)[]): [Record<string, string>, (number | null)[]] => [{ ...one, kind }, v];
+    const some = chartData(chart("errors"), [asked([signal("model:errors:rate", [e("oom", [0, 0, null, 0]), e("timeout", [0, 1, 0, 0])])])], undefined, undefined);
+    expect(some?.lines.map((l) => l.name)).toEqual(["timeout"]);
+    expect(some?.zeros).toEqual(["oom"]);
+    const none = chartData(chart("errors"), [asked([signal("model:errors:rate", [e("oom", [0, 0, 0, 0])])])], undefined, undefined);
+    expect([none?.lines, none?.zeros]).toEqual([[], ["oom"]]);
+  });
+
   it("adds the kinds of errors of one version, missing only where all are", () => {
     const e = (version: string, kind: string, v: (number | null)[]): [Record<string, string>, (number | null)[]] => [{ ...one, version, kind }, v];
     const d = chartData(chart("errors_version"), [asked([signal("model:errors:rate", [e("1", "timeout", [1, null, null, 1]), e("1", "oom", [2, 2, null, 2])])], "version")], undefined, undefined);

@@ -63,6 +63,8 @@ export interface ChartData {
   readonly worstInstance: boolean;
   readonly simulated: boolean;
   readonly gaps: readonly Gap[];
+  /** Kinds that are zero throughout: named, not drawn. */
+  readonly zeros: readonly string[];
 }
 
 /** The label that tells the lines of one signal apart. */
@@ -83,7 +85,7 @@ function entityOf(labels: Readonly<Record<string, string>>, label: string | unde
 }
 
 const empty: Omit<ChartData, "missing"> = {
-  xs: [], step: 0, unit: "", lines: [], stacked: false, substitutes: [], sources: [], methods: [], worstInstance: false, simulated: false, gaps: [],
+  xs: [], step: 0, unit: "", lines: [], stacked: false, substitutes: [], sources: [], methods: [], worstInstance: false, simulated: false, gaps: [], zeros: [],
 };
 
 /** Fixed slots of the error kinds, so that a kind has one colour everywhere. */
@@ -284,6 +286,7 @@ export function chartData(chart: Chart, answers: readonly Asked[], group: Group 
 
   let lines: Drawn[] = drawn;
   let stacked = false;
+  let zeros: string[] = [];
   if (chart.kind === "phases" && by === undefined) {
     stacked = drawn.length > 1;
     const total = find("model:request_latency_seconds:mean")?.s.series[0];
@@ -307,20 +310,24 @@ export function chartData(chart: Chart, answers: readonly Asked[], group: Group 
       stacked = true;
     }
   } else if (chart.kind === "stack" && (by === undefined || chart.by !== undefined)) {
-    stacked = drawn.length > 1;
+    if (chart.label === "kind" && by === undefined) {
+      lines = drawn.filter((d) => d.values.some((v) => v !== null && v !== 0));
+      zeros = drawn.filter((d) => !lines.includes(d)).map((d) => d.name || d.line);
+    }
+    stacked = lines.length > 1;
   }
   const told = quieted(grid.gaps ?? [], grid.start, grid.step_seconds);
   // where the server says why, its word is enough
   const silent = gapsOf(xs, drawn.filter((d) => !d.dashed).map((d) => d.values), grid.step_seconds);
   const unexplained = silent.filter((g) => !told.some((r) => r.from < g.to && g.from < r.to));
   if (lines.filter((l) => !l.dashed).length === 0) {
-    return { ...empty, xs, step: grid.step_seconds, missing: missing.filter((m) => !wanted.find((l) => l.id === m.line)?.limit), gaps: [] };
+    return { ...empty, xs, step: grid.step_seconds, missing: missing.filter((m) => !wanted.find((l) => l.id === m.line)?.limit), zeros };
   }
   return {
     xs,
     step: grid.step_seconds,
     unit,
     lines, stacked, missing, substitutes, sources: [...sources], methods: [...methods],
-    worstInstance, simulated, gaps: joinGaps([...told, ...unexplained]), ...(level ? { level } : {}),
+    worstInstance, simulated, zeros, gaps: joinGaps([...told, ...unexplained]), ...(level ? { level } : {}),
   };
 }

@@ -24,6 +24,16 @@ describe("units", () => {
     expect(displayUnit("requests", 5).suffix).toBe("");
     expect(displayUnit(undefined, null).suffix).toBe("");
   });
+  it("keeps small durations readable beside great ones", () => {
+    expect(displayUnit("seconds", 1.2, 0.00001).suffix).toBe("ms");
+    expect(displayUnit("seconds", 1.2, 0.5).suffix).toBe("s");
+    expect(displayUnit("seconds", 1.2, 0).suffix).toBe("s");
+    expect(displayUnit("seconds", 0.05, 0.00001).suffix).toBe("ms");
+    expect(displayUnit("seconds", 0.05, 0.000001).suffix).toBe("µs");
+    // a legend of six digits would not be readable either
+    expect(displayUnit("seconds", 500, 0.00001).suffix).toBe("s");
+    expect(inUnit(displayUnit("seconds", 1.2, 0.00001), 0.00001)).toBe("0.0100");
+  });
   it("writes three significant digits and a dash for what is missing", () => {
     expect([0, 0.0123, 0.123, 1.234, 12.34, 123.4, 1234.5].map(numberText).map((s) => s.replace(/\s/g, " "))).toEqual(["0", "0.0123", "0.123", "1.23", "12.3", "123", "1 235"]);
     expect([0.00523, 0.00012, 1e-9].map(numberText)).toEqual(["0.0052", "0.00012", "<0.00001"]);

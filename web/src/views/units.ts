@@ -22,8 +22,24 @@ const seconds = [[3600, "h"], [120, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"
 const bytes = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]] as const;
 const hertz = [[1e9, "GHz"], [1e6, "MHz"], [1e3, "kHz"], [1, "Hz"]] as const;
 
-/** The scale for a signal's unit, as the catalogue names units, when the greatest value shown is `max`. */
-export function displayUnit(unit: string | undefined, max: number | null): DisplayUnit {
+/**
+ * A scale for seconds in which the small lines of a chart can be read beside the great one: 10 µs beside 1.2 s is
+ * written in ms, as long as the great one keeps to five digits.
+ */
+function secondsScale(top: number, small: number): DisplayUnit {
+  let at = scaled(top, seconds);
+  for (const [divisor, suffix] of seconds) {
+    if (divisor >= at.divisor || small / at.divisor >= 0.01) continue;
+    if (top / divisor < 1e5) at = { divisor, suffix };
+  }
+  return at;
+}
+
+/**
+ * The scale for a signal's unit, as the catalogue names units, when the greatest value shown is `max` and the least
+ * that matters is `small`.
+ */
+export function displayUnit(unit: string | undefined, max: number | null, small: number | null = max): DisplayUnit {
   const top = Math.abs(max ?? 0);
   const name = (unit ?? "").toLowerCase().replaceAll("_", " ");
   if (name.endsWith("per second")) {
@@ -33,7 +49,7 @@ export function displayUnit(unit: string | undefined, max: number | null): Displ
   }
   switch (name) {
     case "seconds":
-      return top === 0 ? { suffix: "ms", divisor: 1e-3 } : scaled(top, seconds);
+      return top === 0 ? { suffix: "ms", divisor: 1e-3 } : secondsScale(top, Math.abs(small ?? top) || top);
     case "bytes":
       return scaled(top, bytes);
     case "hertz":

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { fit, gapsOf, joinGaps, labelKey, mergeTail, pointsOf, regrid, timesOf, type GridAnswer } from "./align";
 import { brushed } from "./brush";
 import { apartSlots, assignSlots, clearSlots, hashOf, seriesSlots } from "./colour";
+import { lastTime } from "./Legend";
 import { axisKind, heatLevel, tickStep, tickSteps, valueRange } from "./scales";
 import { cumulate, remainder } from "./stack";
 import { statsOf } from "./stats";
@@ -176,6 +177,13 @@ describe("brush", () => {
   it("never makes a window narrower than a step, nor leaves the shown one", () => {
     expect(brushed(shown, 500, 0, 5, 60)).toEqual({ from: 1000, to: 1060 });
     expect(brushed(shown, 500, 495, 500, 60)).toEqual({ from: 1940, to: 2000 });
+  });
+});
+
+describe("legend", () => {
+  it("says when the last point was", () => {
+    expect(lastTime([1, 2, 3], [{ values: [1, 2, null] }, { values: [1, null, null] }])).toBe(2);
+    expect(lastTime([1, 2], [{ values: [null, null] }])).toBeUndefined();
   });
 });
 

@@ -41,6 +41,5 @@ export const now = {
   "now.stale": "no data for {age}",
   "now.spark": "Requests per second of {model} over {window}, {value} now",
   "now.sort": "Sort by {column}",
-  "now.filter.words": "filter “{q}”",
   "now.open": "Open {model}",
 } as const;

@@ -1,6 +1,7 @@
 export const views = {
   "views.title": "Chart",
   "views.last": "last",
+  "views.lastAt": "last {time}",
   "views.min": "min",
   "views.mean": "mean",
   "views.max": "max",
@@ -94,6 +95,7 @@ export const views = {
   "views.absent.remedy": "To get it:",
   "views.absent.lines": "{lines}: {text}",
   "views.nothing": "No points in this window",
+  "views.zeros": "Zero throughout: {names}",
   "views.nothing.body": "The signal is known, but nothing was recorded between {from} and {to}.",
   "views.pick": "Line shown when split",
   "views.chart.gpu_temperature": "Temperature",

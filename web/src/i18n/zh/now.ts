@@ -43,6 +43,5 @@ export const now: Record<keyof typeof en, string> = {
   "now.stale": "{age} 没有数据",
   "now.spark": "{model} 每秒请求数，{window} 内，现为 {value}",
   "now.sort": "按{column}排序",
-  "now.filter.words": "筛选“{q}”",
   "now.open": "打开 {model}",
 };

@@ -3,6 +3,7 @@ import type { views as en } from "../en/views";
 export const views: Record<keyof typeof en, string> = {
   "views.title": "图表",
   "views.last": "最新",
+  "views.lastAt": "最新 {time}",
   "views.min": "最小",
   "views.mean": "平均",
   "views.max": "最大",
@@ -96,6 +97,7 @@ export const views: Record<keyof typeof en, string> = {
   "views.absent.remedy": "获取方法：",
   "views.absent.lines": "{lines}：{text}",
   "views.nothing": "此时间段内没有数据点",
+  "views.zeros": "始终为零：{names}",
   "views.nothing.body": "该信号已知，但 {from} 至 {to} 之间没有记录。",
   "views.pick": "拆分时显示的线",
   "views.chart.gpu_temperature": "温度",

@@ -111,19 +111,24 @@ function Page({ data }: { data: HardwareAnswer }) {
   const v = all[0] ? viewed(all[0], url.view) : undefined;
   return (
     <div className="flex min-h-0 flex-1 flex-col">
-      <header className="flex min-h-11 flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-1.5">
+      <header className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-4 py-1.5">
         <h1 className="text-lg font-semibold">{t("hardware.title")}</h1>
-        <FilterBox value={url.q} onChange={(q) => setUrl({ q })} placeholder="hardware.filter" width="w-64" />
-        <span className="text-xs text-muted" role="status">
+        <FilterBox value={url.q} onChange={(q) => setUrl({ q })} placeholder="hardware.filter" width="w-48" />
+        <span className="text-xs whitespace-nowrap text-muted" role="status">
           {all.length < total ? t("hardware.shown", { shown: all.length, all: total }) : t("hardware.count", { gpus: total, nodes: data.nodes.length })}
         </span>
-        {all.some((g) => g.simulated) && <Simulated />}
-        {marks.map(([m, n]) => (
-          <Chip key={m} tone={markBad[m] ? "bad" : "warn"}>
-            {m === "xid" ? "" : `${markSign[m]} `}
-            {t("hardware.marks", { n, what: markWord(t, m) })}
-          </Chip>
-        ))}
+        {/* the signs of the cells with their number; in words on hover, so that the bar keeps to one line */}
+        <span className="flex items-center gap-1.5">
+          {all.some((g) => g.simulated) && <Simulated />}
+          {marks.map(([m, n]) => (
+            <Chip key={m} tone={markBad[m] ? "bad" : "warn"} title={t("hardware.marks", { n, what: markWord(t, m) })}>
+              <span aria-hidden>
+                {markSign[m]} {n}
+              </span>
+              <span className="sr-only">{t("hardware.marks", { n, what: markWord(t, m) })}</span>
+            </Chip>
+          ))}
+        </span>
         <span className="flex-1" />
         <Segmented label={t("hardware.colour")} value={url.view} options={views.map((id) => ({ id, label: t(`hardware.view.${id}`), title: t(`hardware.view.${id}.title`) }))} onChange={(view) => setUrl({ view })} />
         {v && <Scale min={v.unit === "ratio" ? "0" : String(v.min)} max={v.unit === "ratio" ? "100 %" : `${v.max} °C`} label={t("hardware.scale")} />}
@@ -134,8 +139,8 @@ function Page({ data }: { data: HardwareAnswer }) {
           {all.length === 0 ? (
             <FilteredOut
               filters={[
-                ...(url.q === "" ? [] : [{ label: url.q, countWithout: scoped(data.nodes, scope).reduce((n, x) => n + x.gpus.length, 0), remove: () => setUrl({ q: "" }) }]),
-                ...(Object.keys(scope).length === 0 ? [] : [{ label: Object.entries(scope).map(([k, v]) => `${t(`shell.scope.${k as ScopeKey}`)}: ${k === "gpu" ? nameOfGpu(data.nodes, v) : v}`).join(", "), countWithout: arrange(data.nodes, url.q).reduce((n, x) => n + x.gpus.length, 0), remove: () => patch({ scope: undefined }) }]),
+                ...(url.q === "" ? [] : [{ label: t("kit.filter.words", { q: url.q }), countWithout: scoped(data.nodes, scope).reduce((n, x) => n + x.gpus.length, 0), remove: () => setUrl({ q: "" }) }]),
+                ...(Object.keys(scope).length === 0 ? [] : [{ label: Object.entries(scope).map(([k, v]) => t("kit.filter.scope", { what: t(`shell.scope.${k as ScopeKey}`), value: k === "gpu" ? nameOfGpu(data.nodes, v) : v })).join(", "), countWithout: arrange(data.nodes, url.q).reduce((n, x) => n + x.gpus.length, 0), remove: () => patch({ scope: undefined }) }]),
               ]}
               clear={clear}
             />

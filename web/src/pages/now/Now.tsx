@@ -9,6 +9,7 @@ import { useStatus } from "@/api/useApi";
 import { useT, type Key, type Translate } from "@/i18n";
 import { Chip, cx, FilterBox, Simulated, StateMark } from "@/kit/basics";
 import { ago, count, digits, percent } from "@/kit/format";
+import { gpuName, useCards } from "@/views/gpu";
 import { FilteredOut, NothingConnected, OutsideRetention, QueryView, Skeleton } from "@/kit/states";
 import { durationText } from "@/state/time";
 import { scopeKeys } from "@/state/scope";
@@ -53,13 +54,14 @@ function Rows({ rows, at, window: seconds }: { rows: readonly NowRow[]; at: numb
   const scoped = useMemo(() => rows.filter((r) => inScope(r, scope)), [rows, scope]);
   const shown = useMemo(() => sortRows(filterRows(scoped, url.q), url.sort), [scoped, url.q, url.sort]);
   const patch = usePatchSearch();
+  const cards = useCards(scope.gpu !== undefined);
   const filters = [
-    ...(url.q === "" ? [] : [{ label: t("now.filter.words", { q: url.q }), countWithout: scoped.length, remove: () => setUrl({ q: "" }) }]),
+    ...(url.q === "" ? [] : [{ label: t("kit.filter.words", { q: url.q }), countWithout: scoped.length, remove: () => setUrl({ q: "" }) }]),
     ...scopeKeys.flatMap((k) => {
       const value = scope[k];
       if (value === undefined) return [];
       const countWithout = filterRows(rows.filter((r) => inScope(r, { ...scope, [k]: undefined })), url.q).length;
-      return [{ label: `${k}: ${value}`, countWithout, remove: () => setScope({ [k]: undefined }) }];
+      return [{ label: t("kit.filter.scope", { what: t(`shell.scope.${k}`), value: k === "gpu" ? gpuName({ ...cards.get(value), gpu: value }) : value }), countWithout, remove: () => setScope({ [k]: undefined }) }];
     }),
   ];
   const sums = useMemo(() => totals(shown), [shown]);

@@ -97,7 +97,7 @@ export function Targets(p: { targets: readonly Target[]; sources: number }) {
       actions={<FilterBox value={state.q} onChange={(q) => set({ q })} placeholder="status.targets.filter" />}
     >
       {p.targets.length > 0 && rows.length === 0 ? (
-        <FilteredOut filters={[{ label: state.q, countWithout: p.targets.length, remove: () => set({ q: "" }) }]} clear={() => set({ q: "" })} />
+        <FilteredOut filters={[{ label: t("kit.filter.words", { q: state.q }), countWithout: p.targets.length, remove: () => set({ q: "" }) }]} clear={() => set({ q: "" })} />
       ) : (
         <Table
           keyboard

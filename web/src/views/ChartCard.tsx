@@ -139,7 +139,7 @@ function CardBody(p: Props & { near: boolean }) {
         zone={zone}
         stacked={data.stacked}
         gaps={data.gaps}
-        height={plotHeight(p)}
+        height={plotHeight(chart, p.compact)}
         legend={p.compact ? (solid.length > 1 ? "below" : "none") : "side"}
         onZoom={p.onZoom}
         onZoomOut={p.onZoomOut}
@@ -157,8 +157,8 @@ function CardBody(p: Props & { near: boolean }) {
 }
 
 /** Height of the plot of a chart. */
-function plotHeight(p: Props): number {
-  return p.compact ? 88 : (p.chart.height ?? 120);
+export function plotHeight(chart: Chart, compact = false): number {
+  return compact ? 88 : (chart.height ?? 120);
 }
 
 // A chart far from the window is neither drawn nor rendered again: a page of
@@ -176,7 +176,7 @@ export const ChartCard = memo(function ChartCard(p: Props) {
       {seen.current ? (
         <Body {...p} near={near} />
       ) : (
-        <div style={{ minHeight: plotHeight(p) + 24 }}>
+        <div style={{ minHeight: plotHeight(p.chart, p.compact) + 24 }}>
           <h3 className="flex h-6 items-center font-medium">{chartWord(t, p.chart)}</h3>
         </div>
       )}

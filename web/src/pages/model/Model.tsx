@@ -7,19 +7,21 @@ import { momentSeconds } from "@/api/types";
 import { useT, type Key } from "@/i18n";
 import { cx, Segmented } from "@/kit/basics";
 import { duration } from "@/kit/format";
-import { ErrorState, OutsideRetention, Skeleton } from "@/kit/states";
+import { ErrorState, OutsideRetention } from "@/kit/states";
 import { liveState } from "@/state/live";
 import { zoomOut } from "@/state/time";
 import { frozenAddress, useCarriedSearch, useRawSearch, useScope, useTime, useUrlState } from "@/state/useUrl";
-import { AbsentRow, ChartCard } from "@/views/ChartCard";
+import { AbsentRow, ChartCard, plotHeight } from "@/views/ChartCard";
 import { groups, type Chart, type Group } from "@/views/chart";
 import { useCards, withCards } from "@/views/gpu";
 import { chartData, entitySlots, type ChartData } from "@/views/lines";
 import { signalQuery } from "@/views/links";
 import { useNowRow } from "@/views/useNow";
 import { useSeries } from "@/views/useSeries";
-import { asks, charts, sections, type ModelChart, type Section } from "./charts";
+import { chartWord } from "@/views/words";
+import { asks, charts, sections, waitsFor, type ModelChart, type Section } from "./charts";
 import { Facts, Headline } from "./Headline";
+import { usePresent } from "./usePresent";
 import { modelCodec } from "./url";
 
 const route = getRouteApi("/models/$service/$model");
@@ -72,10 +74,12 @@ function ModelPage({ service, model }: { service: string; model: string }) {
     () =>
       charts.flatMap((chart): Item[] => {
         const data = chartData(chart, answers, group, url.pick[chart.id], slots);
-        return data ? [{ chart, data }] : [];
+        if (data) return [{ chart, data }];
+        return !series.error && waitsFor(chart, group, list, series.answers) ? [{ chart, data }] : [];
       }),
-    [answers, group, url.pick, slots],
+    [answers, group, url.pick, slots, list, series.answers, series.error],
   );
+  const present = usePresent(service, model);
   const answeredAll = series.answers.every((a) => a !== undefined);
   useScrollTo(url.chart, answeredAll);
 
@@ -103,7 +107,7 @@ function ModelPage({ service, model }: { service: string; model: string }) {
   const oldest = momentSeconds(status.data?.data.storage?.oldest);
   if (oldest !== null && window.to < oldest) return <OutsideRetention oldest={oldest} />;
   const step = series.answers[0]?.step_seconds ?? window.step;
-  const nothing = answeredAll && shown.every((s) => s.data.lines.length === 0);
+  const nothing = answeredAll && shown.every((s) => s.data === null || s.data.lines.length === 0);
   const unknown = nothing && answered && !row;
 
   return (
@@ -137,17 +141,15 @@ function ModelPage({ service, model }: { service: string; model: string }) {
         {!unknown && <SectionNav sections={sections.filter((s) => shown.some((x) => x.chart.section === s))} />}
       </header>
 
-      {row && (
-        <div className="pt-2">
-          <Headline row={row} goTo={goTo} />
-        </div>
+      {(row || !answered) && (
+        // the row's place is kept until the first answer: nothing below may jump
+        <div className="min-h-[50px] pt-2">{row && <Headline row={row} goTo={goTo} />}</div>
       )}
       {series.error && (
         <div className="px-4 pt-2">
           <ErrorState error={series.error} retry={series.retry} compact />
         </div>
       )}
-      {series.pending && !series.error && <ChartSkeleton />}
       {unknown ? (
         <div data-state="unknown-model" className="mx-auto flex max-w-2xl flex-col gap-2 px-6 py-10">
           <h2 className="text-lg font-semibold">{t("model.unknown.title")}</h2>
@@ -163,7 +165,8 @@ function ModelPage({ service, model }: { service: string; model: string }) {
               key={section}
               section={section}
               items={shown.filter((s) => s.chart.section === section)}
-              render={({ chart, data }) => (
+              present={present}
+              render={(chart, data) => (
                 <ChartCard
                   key={chart.id}
                   chart={chart}
@@ -180,7 +183,7 @@ function ModelPage({ service, model }: { service: string; model: string }) {
                   linkFor={linkFor}
                 />
               )}
-              absent={({ chart, data }) => <AbsentRow key={chart.id} chart={chart} data={data} window={window} zone={zone} marked={url.chart === chart.id} />}
+              absent={(chart, data) => <AbsentRow key={chart.id} chart={chart} data={data} window={window} zone={zone} marked={url.chart === chart.id} />}
             />
           ))}
           {shown.length > 0 && <p className="px-4 pt-4 pl-[4.5rem] text-2xs text-faint">{t("model.zoomHint")}</p>}
@@ -192,24 +195,49 @@ function ModelPage({ service, model }: { service: string; model: string }) {
 
 interface Item {
   chart: ModelChart;
-  data: ChartData;
+  /** Null while nothing has been answered: its place is kept. */
+  data: ChartData | null;
 }
 
-function SectionView(p: { section: Section; items: readonly Item[]; render: (i: Item) => ReactNode; absent: (i: Item) => ReactNode }) {
+function SectionView(p: { section: Section; items: readonly Item[]; present: (c: ModelChart) => boolean; render: (chart: ModelChart, data: ChartData) => ReactNode; absent: (chart: ModelChart, data: ChartData) => ReactNode }) {
   const t = useT();
   if (p.items.length === 0) return null;
-  const drawn = p.items.filter((i) => i.data.lines.length > 0);
-  const absent = p.items.filter((i) => i.data.lines.length === 0);
+  const waits = (i: Item) => i.data === null && p.present(i.chart);
+  const drawn = p.items.filter((i) => waits(i) || (i.data !== null && i.data.lines.length > 0));
+  const absent = p.items.filter((i) => !drawn.includes(i));
   return (
-    <section id={`section-${p.section}`} aria-label={t(`model.section.${p.section}`)} className="mx-4 mt-3 scroll-mt-24 rounded-md border border-line bg-raised">
+    <section id={`section-${p.section}`} aria-label={t(`model.section.${p.section}`)} aria-busy={p.items.some((i) => i.data === null)} className="mx-4 mt-3 scroll-mt-24 rounded-md border border-line bg-raised">
       <h2 className="px-4 pt-2 text-2xs font-semibold tracking-wider text-faint uppercase">{t(`model.section.${p.section}`)}</h2>
-      <div className="divide-y divide-line">{drawn.map(p.render)}</div>
+      <div className="divide-y divide-line">{drawn.map((i) => (i.data ? p.render(i.chart, i.data) : <ChartPlace key={i.chart.id} chart={i.chart} />))}</div>
       {absent.length > 0 && (
         <div className={cx("py-1.5", drawn.length > 0 && "border-t border-line")}>
-          {absent.map(p.absent)}
+          {absent.map((i) => (i.data ? p.absent(i.chart, i.data) : <RowPlace key={i.chart.id} chart={i.chart} />))}
         </div>
       )}
     </section>
+  );
+}
+
+/** The place of a chart whose answer has not come: as high as the chart will be. */
+function ChartPlace({ chart }: { chart: ModelChart }) {
+  const t = useT();
+  return (
+    <div data-state="loading" className="px-4 pt-2 pb-2.5">
+      <h3 className="flex h-6 items-center font-medium text-faint">{chartWord(t, chart)}</h3>
+      <div className="grid animate-pulse grid-cols-1 gap-4 pl-14 lg:grid-cols-[minmax(0,1fr)_27rem]" style={{ height: plotHeight(chart) }}>
+        <div className="rounded-sm bg-sunken" />
+      </div>
+    </div>
+  );
+}
+
+/** The place of a signal that is not reported. */
+function RowPlace({ chart }: { chart: ModelChart }) {
+  const t = useT();
+  return (
+    <div data-state="loading" className="px-4 py-1.5">
+      <h3 className="truncate text-faint">{chartWord(t, chart)}</h3>
+    </div>
   );
 }
 
@@ -223,18 +251,5 @@ function SectionNav(p: { sections: readonly Section[] }) {
         </button>
       ))}
     </nav>
-  );
-}
-
-function ChartSkeleton() {
-  return (
-    <Skeleton>
-      {[160, 160, 120, 120].map((h, i) => (
-        <div key={i} className="mb-4 grid grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_27rem]">
-          <div className="rounded-sm bg-sunken" style={{ height: h }} />
-          <div className="rounded-sm bg-sunken" style={{ height: h }} />
-        </div>
-      ))}
-    </Skeleton>
   );
 }

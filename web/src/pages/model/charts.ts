@@ -126,3 +126,12 @@ export function asks(group: Group | undefined): Ask[] {
   for (const [by, signals] of own) out.push({ signals, by });
   return out.filter((a) => a.signals.length > 0);
 }
+
+/** Whether a chart's answer has still to come, under whichever of the asks that hold it. */
+export function waitsFor(chart: ModelChart, group: Group | undefined, list: readonly Ask[], answers: readonly unknown[]): boolean {
+  const by = chart.by ?? group;
+  if (chart.kind === "outcome" && by !== undefined) return false;
+  const signal = chart.lines[0]?.signal ?? "";
+  const holding = list.flatMap((a, i) => (a.by === by && a.signals.includes(signal) ? [i] : []));
+  return holding.length > 0 && holding.every((i) => answers[i] === undefined);
+}

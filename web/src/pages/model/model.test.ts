@@ -4,7 +4,8 @@ import { en } from "@/i18n/en";
 import { formatState, parseState } from "@/state/url";
 import { groups, type Group } from "@/views/chart";
 import { columns } from "@/views/figures";
-import { asks, chartById, charts, sections } from "./charts";
+import { asks, chartById, charts, sections, waitsFor } from "./charts";
+import { hasLine } from "./usePresent";
 import { modelCodec } from "./url";
 
 describe("charts", () => {
@@ -47,6 +48,26 @@ describe("asks", () => {
   });
   it("ask first for what stands first", () => {
     expect(asks(undefined)[0]?.signals[0]).toBe("model:requests:rate");
+  });
+});
+
+describe("places", () => {
+  it("are kept for charts whose answer has not come", () => {
+    const list = asks(undefined);
+    const answered = (i: number) => list.map((_, k) => (k === i ? {} : undefined));
+    const waits = (id: string, answers: readonly unknown[], group?: Group) => waitsFor(chartById(id)!, group, group ? asks(group) : list, answers);
+    expect(waits("rate", [])).toBe(true);
+    expect(waits("rate", answered(0))).toBe(false);
+    expect(waits("gpu_busy", answered(0))).toBe(true);
+    expect(waits("rate_version", answered(0))).toBe(true);
+    expect(waits("outcome", [], "gpu")).toBe(false);
+  });
+  it("are as high as what the list of signals promises", () => {
+    const list = [{ signal: "model:batch_size:mean", present: false }, { signal: "model:batch_limit:last", present: true }, { signal: "model:requests:rate", present: true }];
+    expect(hasLine(chartById("rate")!, list)).toBe(true);
+    expect(hasLine(chartById("batch")!, list)).toBe(false);
+    expect(hasLine(chartById("batch")!, undefined)).toBe(true);
+    expect(hasLine(chartById("kv")!, list)).toBe(false);
   });
 });
 

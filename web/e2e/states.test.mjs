@@ -52,11 +52,27 @@ test("filters exclude all: how many without each, one press removes", { skip }, 
   run("/status?q=nowhere", "demo", async (page) => {
     const state = page.locator('[data-state="filtered-out"]');
     await state.waitFor();
-    assert.match(await state.innerText(), /6/);
+    assert.match(await state.innerText(), /Without the filter “nowhere” there are 7\./);
     await page.screenshot({ path: join(shots, "state-filtered.png") });
     await state.getByRole("button").first().click();
     await until(() => !new URL(page.url()).searchParams.has("q"), "the filter gone");
   }));
+
+test("a server that only takes in what is sent offers the agent; a remote target has a tag, a down one its address and reason", { skip }, async () => {
+  await run("/status", "empty", async (page) => {
+    const state = page.locator('[data-state="nothing-connected"]');
+    await state.waitFor();
+    assert.ok((await state.innerText()).includes(`sightline-agent --server ${new URL(world.base).origin} --target [SERVICE=]URL`));
+  });
+  await run("/status", "demo", async (page) => {
+    const far = page.locator('[data-row="t6"]');
+    await far.waitFor();
+    assert.match(await far.innerText(), /remote/);
+    const down = await page.locator('[data-row="t4"]').innerText();
+    assert.match(down, /10\.0\.0\.9:8002[\s\S]*connection_refused/);
+    assert.equal(await page.locator('[data-state="nothing-connected"]').count(), 0);
+  });
+});
 
 test("outside retention: the oldest moment, and a way there", { skip }, () =>
   run("/?from=2020-01-01T00:00:00Z&to=2020-01-01T01:00:00Z", "demo", async (page) => {

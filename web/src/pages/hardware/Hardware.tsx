@@ -113,7 +113,7 @@ function Page({ data }: { data: HardwareAnswer }) {
     <div className="flex min-h-0 flex-1 flex-col">
       <header className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-4 py-1.5">
         <h1 className="text-lg font-semibold">{t("hardware.title")}</h1>
-        <FilterBox value={url.q} onChange={(q) => setUrl({ q })} placeholder="hardware.filter" width="w-48" />
+        <FilterBox value={url.q} onChange={(q) => setUrl({ q })} placeholder="hardware.filter" width="w-52" />
         <span className="text-xs whitespace-nowrap text-muted" role="status">
           {all.length < total ? t("hardware.shown", { shown: all.length, all: total }) : t("hardware.count", { gpus: total, nodes: data.nodes.length })}
         </span>
@@ -178,7 +178,7 @@ function Scale(p: { min: string; max: string; label: string }) {
       {p.min}
       <span className="flex overflow-hidden rounded-sm">
         {Array.from({ length: heatLevels }, (_, i) => (
-          <span key={i} className="h-2.5 w-4" style={{ background: `var(--heat-${i})` }} />
+          <span key={i} className="h-2.5 w-3" style={{ background: `var(--heat-${i})` }} />
         ))}
       </span>
       {p.max}

@@ -66,6 +66,8 @@ export interface NowRow {
   spark?: Spark | null;
   last_sample?: number | null;
   stale?: boolean;
+  /** Rates still read too low: an instance is new. */
+  warming?: boolean;
 }
 
 export interface NowAnswer {

@@ -39,6 +39,7 @@ export const now = {
   "now.band.warn": "1 % or more of the requests fail",
   "now.band.bad": "5 % or more of the requests fail",
   "now.stale": "no data for {age}",
+  "now.warming": "rate still filling",
   "now.spark": "Requests per second of {model} over {window}, {value} now",
   "now.sort": "Sort by {column}",
   "now.open": "Open {model}",

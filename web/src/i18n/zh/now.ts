@@ -41,6 +41,7 @@ export const now: Record<keyof typeof en, string> = {
   "now.band.warn": "1 % 或更多请求失败",
   "now.band.bad": "5 % 或更多请求失败",
   "now.stale": "{age} 没有数据",
+  "now.warming": "速率时间窗未满",
   "now.spark": "{model} 每秒请求数，{window} 内，现为 {value}",
   "now.sort": "按{column}排序",
   "now.open": "打开 {model}",

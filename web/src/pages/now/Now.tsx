@@ -224,6 +224,11 @@ const RowView = memo(function RowView({ row, index, top, at, window, selected, h
         {/* the marks give way before the name does */}
         <span className="flex h-[18px] min-w-0 shrink-[999] flex-wrap items-center gap-x-2 gap-y-4 overflow-hidden">
           {row.stale && <span className="shrink-0 text-2xs text-warn">▲ {t("now.stale", { age: ago(row.last_sample, at) })}</span>}
+          {!row.stale && row.warming && (
+            <span className="shrink-0 text-2xs text-warn" data-hint={t("code.window_filling.text")}>
+              ◔ {t("now.warming")}
+            </span>
+          )}
           {simulatedRow(row) && <Simulated />}
           {row.dialects.map((d) => (
             <Chip key={d}>{d}</Chip>

@@ -281,7 +281,7 @@ func checkCards(d *demo, r *report, _ time.Time, w model.TimeRange) {
 	for i, card := range d.cards {
 		uuid := card.UUID()
 		own := d.busy[i].mean(w)
-		r.within(fmt.Sprintf("gpu:busy:ratio of card %d against the card's account", i), d.meanOver("gpu:busy:ratio", w, labels{"gpu": uuid}), own, .05, .01)
+		r.within(fmt.Sprintf("gpu:busy:ratio of card %d against the card's account", i), d.meanOver("gpu:busy:ratio", w, labels{"gpu": uuid}), own, .1, .02)
 		s := card.Snapshot()
 		r.within(fmt.Sprintf("gpu:memory_total_bytes:last of card %d", i), d.canonical("gpu:memory_total_bytes:last", w.End, labels{"gpu": uuid}), float64(s.MemoryTotal), 0, 2<<20)
 	}

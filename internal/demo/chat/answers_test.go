@@ -180,7 +180,7 @@ func TestMetricsAgainstHandCounts(t *testing.T) {
 	r.do("GET", textPath, "")                                                        // 405
 	r.do("GET", "/nowhere", "")                                                      // 404 without a route
 	r.do("POST", chatPath, `{"messages":[{"role":"user","content":" of"}],"n":"x"}`) // 400
-	for series, want := range map[string]float64{
+	wanted := map[string]float64{
 		`vllm:prompt_tokens_total` + id:        82,
 		`vllm:prompt_tokens_cached_total` + id: 32,
 		`vllm:prompt_tokens_by_source_total{engine="0",model_name="tiny-chat",source="local_compute"}`: 50,
@@ -209,7 +209,21 @@ func TestMetricsAgainstHandCounts(t *testing.T) {
 		`http_requests_total{handler="/v1/chat/completions",method="POST",status="4xx"}`:         1,
 		`http_requests_total{handler="none",method="GET",status="4xx"}`:                          1,
 		`http_request_duration_highr_seconds_count`:                                              8,
-	} {
+	}
+	// A step and a request are counted when they are over, which a client that
+	// has its answer may be a moment ahead of.
+	settled := func() bool {
+		for series, want := range wanted {
+			if r.metric(series) != want {
+				return false
+			}
+		}
+		return true
+	}
+	for deadline := time.Now().Add(5 * time.Second); !settled() && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	for series, want := range wanted {
 		if got := r.metric(series); got != want {
 			t.Errorf("%s is %g, want %g", series, got, want)
 		}

@@ -49,7 +49,6 @@ func (e *Engine) finish(s *sequence, r Result, text string, now time.Time) {
 	e.pool.Release(s.blocks)
 	s.blocks = nil
 	r.Tokens, r.Cached, r.Timing = s.output(), s.cached, s.timing
-	s.events <- Event{Text: text, Final: &r}
 
 	f := Finished{
 		Reason: r.Reason, E2E: now.Sub(s.req.Arrival), PromptTokens: len(s.req.Prompt), CachedTokens: s.cached,
@@ -67,6 +66,8 @@ func (e *Engine) finish(s *sequence, r Result, text string, now time.Time) {
 		}
 	}
 	e.obs.Finished(f)
+	// The answer leaves last: who has it may look at the metrics at once.
+	s.events <- Event{Text: text, Final: &r}
 }
 
 func (e *Engine) abort(s *sequence) {

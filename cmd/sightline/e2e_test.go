@@ -524,6 +524,11 @@ remote_write:
 		return strings.Contains(string(b), `"monitor":"peer"`)
 	})
 	time.Sleep(5 * time.Second) // a few more rounds on both sides
+	// What came back is a copy: the console still draws one line.
+	_, b := get(t, fmt.Sprintf("%s/api/v1/sightline/series?signal=model:requests:rate&service=vision&model=resnet_mini&from=%d&to=%d", base, time.Now().Unix()-20, time.Now().Unix()))
+	if n := strings.Count(string(b), `"labels":`); n != 1 {
+		t.Errorf("the console draws %d lines, want 1: %s", n, b)
+	}
 	// Federation keeps our timestamps, so equal moments give equal numbers.
 	at := float64(time.Now().Unix() - 4)
 	for _, signal := range []string{"model:requests:rate", "model:request_latency_seconds:mean"} {

@@ -54,7 +54,7 @@ func (q *Query) lines(ctx context.Context, req lineRequest) (grid, error) {
 		return g, err
 	}
 	// Where no rule ran, a recorded value is only a shadow of the look-back.
-	merge(acc, got, req, func(i int) bool {
+	merge(acc, q.ours(got), req, func(i int) bool {
 		for _, at := range alive {
 			if at[i] {
 				return true

@@ -154,6 +154,35 @@ func TestNowOverNativeSeries(t *testing.T) {
 	}
 }
 
+// Copies of canonical series that come back from another server are no second
+// lines, neither on a chart nor on Now.
+func TestCopiesOfCanonicalSeriesAreLeftOut(t *testing.T) {
+	f := setup(t, "triton")
+	for d := time.Duration(0); d <= 3*time.Minute; d += 5 * time.Second {
+		f.add(t0.Add(d), 1, signals.DialectEvaluated, "dialect", "triton")
+		f.add(t0.Add(d), 1, signals.InstanceDialect, "service", "s", "model", "m", "instance", "i", "node", "n", "dialect", "triton")
+		f.add(t0.Add(d), 7, "model:requests:rate", "service", "s", "model", "m")
+		f.add(t0.Add(d), 99, "model:requests:rate", "service", "s", "model", "m", "job", "federate")
+		f.add(t0.Add(d), 98, "model:requests:rate", "service", "s", "model", "m", "monitor", "peer")
+	}
+	f.commit()
+	at := t0.Add(3 * time.Minute)
+	ans, err := f.q.Series(t.Context(), query.SeriesRequest{Signals: []string{"model:requests:rate"}, From: t0, To: at, Filter: query.Filter{Service: "s", Model: "m"}})
+	if err != nil || len(ans.Signals) != 1 || len(ans.Signals[0].Series) != 1 {
+		t.Fatalf("%+v %v", ans, err)
+	}
+	for _, v := range ans.Signals[0].Series[0].Values {
+		if v != nil && *v != 7 {
+			t.Errorf("a copy's value %v is drawn", *v)
+		}
+	}
+	now, err := f.q.Now(t.Context(), query.NowRequest{At: at})
+	if err != nil || len(now.Rows) != 1 {
+		t.Fatalf("%+v %v", now, err)
+	}
+	near(t, "rate", now.Rows[0].RequestRate, 7)
+}
+
 // When nothing says whose card it is, the reason is that and not a lack of traffic.
 func TestSeriesSaysWhenACardHasNoKnownOwner(t *testing.T) {
 	for code, candidates := range map[string]float64{"gpu_owner_ambiguous": 2, "gpu_unknown": 0} {

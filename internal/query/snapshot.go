@@ -33,7 +33,7 @@ func (q *Query) snap(ctx context.Context, a *answering, names []string, at time.
 		func() {
 			got, err := q.store.QueryInstant(ctx, named(append(append([]string{}, names...), relations...), ""), at)
 			a.note("the current values", err)
-			s.series = byName(got)
+			s.series = byName(q.ours(got))
 		},
 		func() {
 			quoted := strings.Join(names, "|")

@@ -118,8 +118,9 @@ test("chords go to pages, rest in text boxes, and the sheet lists them", () =>
     await page.keyboard.press("g");
     await page.keyboard.press("n");
     await until(() => path(page) === "/", "Now");
+    await page.locator("[data-filter]").first().waitFor(); // the address changes before the page is there
     await page.keyboard.press("/");
-    assert.ok(await page.evaluate(() => document.activeElement?.hasAttribute("data-filter")), "the filter has the focus");
+    await until(() => page.evaluate(() => document.activeElement?.hasAttribute("data-filter") === true), "the focus in the filter");
     await page.keyboard.type("?");
     assert.equal(await page.getByRole("dialog").count(), 0, "a question mark in a box is text");
     await focusPage(page);

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +14,7 @@ import (
 
 	"sightline/internal/app/agent"
 	"sightline/internal/app/config"
-	"sightline/internal/model"
+	"sightline/internal/app/lifecycle"
 )
 
 // version is set by the linker.
@@ -54,7 +53,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := start(ctx, c, stdout, stderr); err != nil {
-		report(stderr, err)
+		lifecycle.Report(stderr, "sightline-agent", err)
 		return 1
 	}
 	return 0
@@ -90,16 +89,4 @@ func start(ctx context.Context, c cli, stdout, stderr io.Writer) error {
 	}
 	return agent.Run(ctx, agent.Settings{Server: c.Server, TokenFile: c.TokenFile, Listen: c.Listen, Scrape: conf.Scrape,
 		Log: config.NewLogger(stderr, conf.Log), Out: stdout, Version: version})
-}
-
-// report prints each fault on a line of its own, with its code for machines.
-func report(w io.Writer, err error) {
-	var many interface{ Unwrap() []error }
-	if errors.As(err, &many) {
-		for _, e := range many.Unwrap() {
-			report(w, e)
-		}
-		return
-	}
-	fmt.Fprintf(w, "sightline-agent: %v [%s]\n", err, model.CodeOf(err))
 }

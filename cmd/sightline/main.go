@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"sightline/internal/model"
+	"sightline/internal/app/lifecycle"
 )
 
 func main() {
@@ -46,22 +45,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	if err := kctx.Run(&streams{out: stdout, err: stderr}); err != nil {
-		report(stderr, err)
+		lifecycle.Report(stderr, "sightline", err)
 		return exitFailed
 	}
 	return 0
-}
-
-// report prints each fault on a line of its own, with its code for machines.
-func report(w io.Writer, err error) {
-	var many interface{ Unwrap() []error }
-	if errors.As(err, &many) {
-		for _, e := range many.Unwrap() {
-			report(w, e)
-		}
-		return
-	}
-	fmt.Fprintf(w, "sightline: %v [%s]\n", err, model.CodeOf(err))
 }
 
 // streams are where a subcommand writes: answers to out, everything else to err.
